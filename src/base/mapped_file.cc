@@ -1,0 +1,99 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace ferry {
+namespace {
+
+Error io_error(std::string_view what, const std::string& path) {
+  const int code = errno;
+  return error(code == ENOENT ? Code::kNotFound : Code::kIo, "{} '{}': {}", what, path,
+               std::strerror(code));
+}
+
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+Status sync_path(const std::string& path, int flags) {
+  Descriptor file{::open(path.c_str(), flags | O_CLOEXEC)};
+  if (file.fd < 0) return io_error("cannot open", path);
+  if (::fsync(file.fd) != 0 && errno != EINVAL) return io_error("cannot write", path);
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) return io_error("cannot open", path);
+  struct stat info = {};
+  if (::fstat(file.fd, &info) != 0) return io_error("cannot stat", path);
+  if (S_ISDIR(info.st_mode)) return error(Code::kIo, "'{}' is a folder, not a file", path);
+  if (!S_ISREG(info.st_mode)) return error(Code::kIo, "'{}' is not a regular file", path);
+  const auto size = static_cast<size_t>(info.st_size);
+  const std::byte* data = nullptr;
+  if (size > 0) {
+    void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+    if (mapped == MAP_FAILED) return io_error("cannot map", path);
+    data = static_cast<const std::byte*>(mapped);
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size));
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Status write_file_with(const std::string& path,
+                       const std::function<Status(const std::string& temporary)>& produce) {
+  // The suffix comes before the extension, since encoders choose their format by it.
+  const size_t slash = path.find_last_of('/');
+  const size_t dot = path.find_last_of('.');
+  const bool has_suffix = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
+  const std::string suffix = has_suffix ? path.substr(dot) : "";
+  std::string temporary = path.substr(0, path.size() - suffix.size()) + ".XXXXXX" + suffix;
+  const int fd = ::mkostemps(temporary.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
+  if (fd < 0) return io_error("cannot create a file beside", path);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(fd, 0666 & ~mask);
+  ::close(fd);
+
+  Status status = produce(temporary);
+  if (status.ok()) status = sync_path(temporary, O_RDWR);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
+    status = io_error("cannot replace", path);
+  }
+  if (!status.ok()) ::unlink(temporary.c_str());
+  return status;
+}
+
+Status write_file(const std::string& path, std::span<const std::byte> content) {
+  return write_file_with(path, [&](const std::string& temporary) -> Status {
+    Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CLOEXEC)};
+    if (file.fd < 0) return io_error("cannot open", temporary);
+    for (size_t done = 0; done < content.size();) {
+      const ssize_t n = ::write(file.fd, content.data() + done, content.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return io_error("cannot write", path);
+      done += static_cast<size_t>(n);
+    }
+    return {};
+  });
+}
+
+Status write_file(const std::string& path, std::string_view content) {
+  return write_file(path, std::as_bytes(std::span(content.data(), content.size())));
+}
+
+}  // namespace ferry

@@ -1,0 +1,42 @@
+// A file mapped read-only into memory, and files written whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace ferry {
+
+// The bytes of one regular file. Immutable; may be shared by threads. The mapping is private: another process that
+// changes the file in place may be seen, one that truncates it raises SIGBUS, as for every program that maps files.
+class MappedFile {
+ public:
+  // Fails with kNotFound, or kIo for a directory, device or unreadable file. An empty file maps to an empty span.
+  static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::string& path() const { return path_; }
+
+ private:
+  MappedFile(std::string path, const std::byte* data, size_t size)
+      : path_(std::move(path)), data_(data), size_(size) {}
+  std::string path_;
+  const std::byte* data_;
+  size_t size_;
+};
+
+// Writes aside (`path.XXXXXX`), syncs and renames, so that `path` holds the old or the whole new content, never a part.
+// `produce` may write the temporary file by its path itself (encoders, muxers); the file is removed when it fails.
+Status write_file(const std::string& path, std::span<const std::byte> content);
+Status write_file(const std::string& path, std::string_view content);
+Status write_file_with(const std::string& path,
+                       const std::function<Status(const std::string& temporary)>& produce);
+
+}  // namespace ferry
