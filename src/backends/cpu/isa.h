@@ -1,0 +1,28 @@
+// Which instruction sets the kernels may use here. Found at run time; the same binary runs on every
+// x86-64.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ferry::cpu {
+
+// Ordered: each includes the ones before it.
+enum class Isa : uint8_t {
+  kPortable,  // what the compiler makes of plain vectors for the baseline (SSE2 on x86-64)
+  kAvx2,      // AVX2 and FMA
+  kAvx512,    // AVX-512 F, BW, DQ, VL
+};
+
+// The best that the processor and the operating system support, lowered by the environment variable
+// FERRY_CPU_ISA (portable, avx2, avx512) when it is set; it can not raise it. Read once.
+Isa best_isa();
+
+// What is supported, without the environment.
+Isa detected_isa();
+
+const char* isa_name(Isa isa);
+std::optional<Isa> isa_from_name(std::string_view name);
+
+}  // namespace ferry::cpu
