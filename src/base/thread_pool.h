@@ -70,7 +70,8 @@ class ThreadPool {
   void work(std::stop_token stop, int worker);
   bool help(int worker);
 
-  int threads_;
+  const int threads_;
+  const int spins_;                    // looks before a waiting thread sleeps
   std::unique_ptr<Job[]> jobs_;        // calls that are running now, a fixed number
   std::atomic<int> posted_{0};         // counts calls; sleeping workers wait on it
   std::vector<std::jthread> workers_;  // last member: joins before the rest goes
