@@ -75,8 +75,8 @@ struct OpCase {
 };
 
 struct OpDef {
-  std::string_view name;
-  std::string_view summary;
+  std::string_view name = {};
+  std::string_view summary = {};
   int min_inputs = 1;
   int max_inputs = 1;   // -1: any number
   int outputs = 1;      // -1: any number
