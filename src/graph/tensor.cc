@@ -1,6 +1,7 @@
 #include "graph/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -118,7 +119,9 @@ Result<Tensor> Tensor::make(TensorType type) {
 }
 
 Tensor Tensor::view(TensorType type, std::shared_ptr<const void> owner, const void* data) {
+  static std::atomic<uint64_t> next_identity{1};
   Tensor tensor;
+  tensor.identity_ = next_identity.fetch_add(1, std::memory_order_relaxed);
   tensor.type_ = std::move(type);
   tensor.owner_ = std::move(owner);
   tensor.data_ = data;

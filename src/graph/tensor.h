@@ -72,8 +72,9 @@ class Tensor {
   DType dtype() const { return type_.dtype; }
   int64_t size() const { return elements(type_.shape); }
   std::span<const std::byte> bytes() const;
-  // The same bytes always give the same address while any copy lives: identifies a constant.
   const void* data() const { return data_; }
+  // Shared by all copies of one tensor and never given to another in this process: a key for what is derived from it.
+  uint64_t identity() const { return identity_; }
 
   // REQUIRES: dtype_of<T>() == dtype(); a wrong type is a bug and aborts.
   template <class T>
@@ -100,6 +101,7 @@ class Tensor {
   TensorType type_{DType::kF32, {0}};
   std::shared_ptr<const void> owner_;
   const void* data_ = nullptr;
+  uint64_t identity_ = 0;
 };
 
 float f16_to_f32(uint16_t bits);
