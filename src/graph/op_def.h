@@ -59,7 +59,7 @@ struct ForeignNode {
 struct Converted {
   Attrs attrs;
   std::vector<int> inputs;
-  std::string_view op = {};  // when it is not the op whose row converted it (Clip 0…6 is relu6)
+  std::string_view op = {};  // the op; a converter sets it only when it is not its own (Clip 0…6 is relu6)
 };
 
 struct OnnxRow {

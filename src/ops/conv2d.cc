@@ -1,9 +1,12 @@
-// conv2d: y[n, o, h, w] = bias[o] + sum over c, i, j of x[n, g*C + c, h*stride + i*dilation - pad, …] * weight[o, c, i, j],
-// then the residual and the activation that a pass may have fused in. Padding reads as zero.
+// conv2d: y[n, o, h, w] = bias[o] + sum over c, i, j of x[n, g*C + c, h*stride + i*dilation - pad,
+// …] * weight[o, c, i, j], then the residual and the activation that a pass may have fused in.
+// Padding reads as zero.
 #include <algorithm>
 
 #include "graph/op_def.h"
 #include "ops/support/activation.h"
+#include "ops/support/check.h"
+#include "ops/support/onnx.h"
 #include "ops/support/window.h"
 
 namespace ferry::ops {
@@ -19,51 +22,55 @@ const AttrDef kAttrs[] = {
     {"pads", Ints{0, 0, 0, 0}, "top, left, bottom, right"},
     {"dilations", Ints{1, 1}, "rows, columns"},
     {"groups", int64_t{1}, "channel groups; input and output channels divide by it"},
-    {"activation", std::string("none"), "applied to the sum: none, or the name of an activation op"},
+    {"activation", std::string("none"),
+     "applied to the sum: none, or the name of an activation op"},
     {"alpha", 0.0, "the activation's parameter, where it has one"},
     {"residual", std::string("none"),
-     "how input 3 joins: after (act(conv) + r), before (act(conv + r)), before_up2 (act(conv + nearest2x(r)))"},
+     "how input 3 joins: after (act(conv) + r), before (act(conv + r)), before_up2 (act(conv + "
+     "nearest2x(r)))"},
 };
 
-Result<std::vector<TensorType>> infer(const InferArgs& args) {
+Result<Types> infer(const InferArgs& args) {
+  FERRY_CHECK_OK(need_f32(args));
+  FERRY_CHECK_OK(need_rank(args, kX, 4, "input"));
+  FERRY_CHECK_OK(need_rank(args, kWeight, 4, "weight"));
   const Shape& x = args.inputs[kX]->shape;
   const Shape& w = args.inputs[kWeight]->shape;
   const int64_t groups = attr<int64_t>(args.node, "groups");
-  if (x.size() != 4) return error(Code::kInvalid, "input is {}, needs 4 dimensions", shape_text(x));
-  if (w.size() != 4) return error(Code::kInvalid, "weight is {}, needs 4 dimensions", shape_text(w));
-  if (groups < 1 || w[0] % groups != 0 || w[1] * groups != x[1]) {
-    return error(Code::kInvalid, "weight {} with {} groups does not fit an input of {} channels", shape_text(w), groups,
-                 x[1]);
+  if (groups < 1 || w[0] < 1 || w[0] % groups != 0 || x[1] % groups != 0 || w[1] != x[1] / groups) {
+    return error(Code::kInvalid, "weight {} with {} groups does not fit an input of {} channels",
+                 shape_text(w), groups, x[1]);
   }
-  if (args.inputs.size() > kBias && args.inputs[kBias] != nullptr && args.inputs[kBias]->shape != Shape{w[0]}) {
-    return error(Code::kInvalid, "bias is {}, needs [{}]", shape_text(args.inputs[kBias]->shape), w[0]);
-  }
+  FERRY_CHECK_OK(need_shape(args, kBias, {w[0]}, "bias"));
   FERRY_TRY(window, Window::from_node(args.node, w[2], w[3]));
   FERRY_TRY(size, window.output_size(x[2], x[3]));
   const Shape y = {x[0], w[0], size[0], size[1]};
 
   const std::string& mode = attr<std::string>(args.node, "residual");
-  const bool has_residual = args.inputs.size() > kResidual && args.inputs[kResidual] != nullptr;
+  const bool has_residual = input_or_null(args, kResidual) != nullptr;
   if (has_residual == (mode == "none")) {
-    return error(Code::kInvalid, "residual mode '{}' {} a residual input", mode, has_residual ? "with" : "without");
+    return error(Code::kInvalid, "residual mode '{}' {} a residual input", mode,
+                 has_residual ? "with" : "without");
   }
   if (has_residual) {
     const Shape& r = args.inputs[kResidual]->shape;
     if (mode != "after" && mode != "before" && mode != "before_up2") {
       return error(Code::kInvalid, "unknown residual mode '{}'", mode);
     }
-    const bool fits = mode == "before_up2" ? r.size() == 4 && Shape{r[0], r[1], r[2] * 2, r[3] * 2} == y : r == y;
-    if (!fits) return error(Code::kInvalid, "residual is {}, the output {}", shape_text(r), shape_text(y));
+    const bool fits =
+        mode == "before_up2" ? r.size() == 4 && Shape{r[0], r[1], r[2] * 2, r[3] * 2} == y : r == y;
+    if (!fits)
+      return error(Code::kInvalid, "residual is {}, the output {}", shape_text(r), shape_text(y));
   }
   FERRY_CHECK_OK(find_activation(attr<std::string>(args.node, "activation")));
-  return std::vector<TensorType>{{args.inputs[kX]->dtype, y}};
+  return one_output(DType::kF32, y);
 }
 
 Status eval(const EvalArgs& args) {
   const Tensor& x = *args.inputs[kX];
   const Tensor& weight = *args.inputs[kWeight];
-  const Tensor* bias = args.inputs.size() > kBias ? args.inputs[kBias] : nullptr;
-  const Tensor* residual = args.inputs.size() > kResidual ? args.inputs[kResidual] : nullptr;
+  const Tensor* bias = input_or_null(args, kBias);
+  const Tensor* residual = input_or_null(args, kResidual);
   Tensor& y = *args.outputs[0];
   FERRY_TRY(window, Window::from_node(args.node, weight.shape()[2], weight.shape()[3]));
   FERRY_TRY(activation, find_activation(attr<std::string>(args.node, "activation")));
@@ -93,7 +100,8 @@ Status eval(const EvalArgs& args) {
               if (row < 0 || row >= in_h) continue;
               for (int64_t v = 0; v < out_w; ++v) {
                 const int64_t column = window.input_column(v, j);
-                if (column >= 0 && column < in_w) plane[h * out_w + v] += w * in[row * in_w + column];
+                if (column >= 0 && column < in_w)
+                  plane[h * out_w + v] += w * in[row * in_w + column];
               }
             }
           }
@@ -118,16 +126,18 @@ Status eval(const EvalArgs& args) {
 }
 
 int64_t macs(const InferArgs& args) {
-  const auto types = infer(args);
-  return types.ok() ? elements((*types)[0].shape) * elements(args.inputs[kWeight]->shape) / args.inputs[kWeight]->shape[0] : 0;
+  const int64_t outputs = output_elements(args);
+  if (outputs == 0) return 0;
+  const Shape& w = args.inputs[kWeight]->shape;
+  return saturating_product(outputs, w[1] * w[2] * w[3]);
 }
 
 Result<Converted> from_onnx(const ForeignNode& node) {
+  FERRY_CHECK_OK(need_inputs(node, 2, 3));
   FERRY_TRY(window, Window::from_onnx(node, node.inputs[kWeight]->shape));
-  Converted out{.attrs = window.attrs(), .inputs = {kX, kWeight, kBias}};
-  out.attrs["groups"] = node.int_or("group", 1);
-  if (node.inputs.size() <= kBias) out.inputs.pop_back();
-  return out;
+  Attrs attrs = window.attrs();
+  attrs["groups"] = node.int_or("group", 1);
+  return with_inputs(node, 3, std::move(attrs));
 }
 
 const OnnxRow kOnnx[] = {{"Conv", from_onnx}};

@@ -18,9 +18,13 @@ constexpr ActivationRow kRows[] = {
     {"hardswish", [](float x, float) { return x * std::clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }},
     {"hardsigmoid", [](float x, float) { return std::clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }},
     {"tanh", [](float x, float) { return std::tanh(x); }},
-    {"mish", [](float x, float) { return x * std::tanh(std::log1p(std::exp(-std::fabs(x))) + std::max(x, 0.0f)); }},
+    {"mish",
+     [](float x, float) {
+       return x * std::tanh(std::log1p(std::exp(-std::fabs(x))) + std::max(x, 0.0f));
+     }},
     {"gelu", [](float x, float) { return 0.5f * x * (1.0f + std::erf(x * 0.70710678f)); }},
-    {"softplus", [](float x, float) { return std::log1p(std::exp(-std::fabs(x))) + std::max(x, 0.0f); }},
+    {"softplus",
+     [](float x, float) { return std::log1p(std::exp(-std::fabs(x))) + std::max(x, 0.0f); }},
     {"elu", [](float x, float alpha) { return x > 0 ? x : alpha * std::expm1(x); }},
 };
 

@@ -1,4 +1,5 @@
-// Activations by name: what `silu` means is said once, here, for the activation ops and for every op that fuses one.
+// Activations by name: what `silu` means is said once, here, for the activation ops and for every
+// op that fuses one.
 #pragma once
 
 #include <span>
@@ -8,7 +9,8 @@
 
 namespace ferry::ops {
 
-// y = f(x); `alpha` is the slope of leaky_relu and elu, the bound of clipped ones; others ignore it.
+// y = f(x); `alpha` is the slope of leaky_relu and elu, the bound of clipped ones; others ignore
+// it.
 using Activation = float (*)(float x, float alpha);
 
 struct ActivationRow {

@@ -12,7 +12,8 @@ Result<std::vector<Tensor>> evaluate_node(const Node& node, std::span<const Tens
   std::vector<const TensorType*> types;
   for (const Tensor* input : inputs) types.push_back(input ? &input->type() : nullptr);
   const std::string where = fmt::format("{} '{}'", node.op->name, node.name);
-  if (node.op->eval == nullptr) return error(Code::kUnsupported, "{}: has no reference evaluation", where);
+  if (node.op->eval == nullptr)
+    return error(Code::kUnsupported, "{}: has no reference evaluation", where);
 
   FERRY_TRY(out_types, node.op->infer({node, types, inputs}).within(where));
   std::vector<Tensor> outputs;
@@ -33,15 +34,16 @@ Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor>
 Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor> inputs,
                                      std::span<const ValueId> keep) {
   if (inputs.size() != graph.inputs.size()) {
-    return error(Code::kInvalid, "the graph has {} inputs, {} tensors given", graph.inputs.size(), inputs.size());
+    return error(Code::kInvalid, "the graph has {} inputs, {} tensors given", graph.inputs.size(),
+                 inputs.size());
   }
   std::vector<std::optional<Tensor>> live(graph.values.size());
   for (size_t i = 0; i < graph.values.size(); ++i) live[i] = graph.values[i].constant;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value& input = graph.value(graph.inputs[i]);
     if (input.type != inputs[i].type()) {
-      return error(Code::kInvalid, "input '{}' is {}, a {} was given", input.name, type_text(input.type),
-                   type_text(inputs[i].type()));
+      return error(Code::kInvalid, "input '{}' is {}, a {} was given", input.name,
+                   type_text(input.type), type_text(inputs[i].type()));
     }
     live[static_cast<size_t>(graph.inputs[i])] = inputs[i];
   }
@@ -61,9 +63,11 @@ Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor>
       arguments.push_back(id == kNone ? nullptr : &*live[static_cast<size_t>(id)]);
     }
     FERRY_TRY(outputs, evaluate_node(node, arguments));
-    for (size_t i = 0; i < outputs.size(); ++i) live[static_cast<size_t>(node.outputs[i])] = std::move(outputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      live[static_cast<size_t>(node.outputs[i])] = std::move(outputs[i]);
     for (const ValueId id : node.inputs) {
-      if (id != kNone && --uses_left[static_cast<size_t>(id)] == 0) live[static_cast<size_t>(id)].reset();
+      if (id != kNone && --uses_left[static_cast<size_t>(id)] == 0)
+        live[static_cast<size_t>(id)].reset();
     }
   }
 

@@ -10,9 +10,11 @@ namespace {
 
 template <size_t N>
 Status read(const Ints& values, std::array<int64_t, N>& out, int64_t least, std::string_view what) {
-  if (values.size() != N) return error(Code::kInvalid, "{} has {} numbers, needs {}", what, values.size(), N);
+  if (values.size() != N)
+    return error(Code::kInvalid, "{} has {} numbers, needs {}", what, values.size(), N);
   for (size_t i = 0; i < N; ++i) {
-    if (values[i] < least || values[i] > 65536) return error(Code::kInvalid, "{} is {}", what, shape_text(values));
+    if (values[i] < least || values[i] > 65536)
+      return error(Code::kInvalid, "{} is {}", what, shape_text(values));
     out[i] = values[i];
   }
   return {};
@@ -46,7 +48,12 @@ Result<Window> Window::from_onnx(const ForeignNode& node, const Shape& weight) {
   Ints kernel = node.ints_or("kernel_shape", {});
   if (kernel.empty() && weight.size() == 4) kernel = {weight[2], weight[3]};
   if (kernel.size() != 2) {
-    return error(Code::kUnsupported, "has {} spatial dimensions, only pictures (2) are supported", kernel.size());
+    return error(Code::kUnsupported, "has {} spatial dimensions, only pictures (2) are supported",
+                 kernel.size());
+  }
+  if (weight.size() == 4 && kernel != Ints{weight[2], weight[3]}) {
+    return error(Code::kInvalid, "kernel_shape is {}, the weight is {}", shape_text(kernel),
+                 shape_text(weight));
   }
   Window window;
   FERRY_CHECK_OK(read(kernel, window.kernel, 1, "kernel_shape"));
@@ -71,11 +78,12 @@ Result<std::array<int64_t, 2>> Window::output_size(int64_t h, int64_t w) const {
     const int64_t extent = (kernel[axis] - 1) * dilation[axis] + 1;
     const int64_t room = size[axis] + pad[axis] + pad[axis + 2] - extent;
     if (room < 0) {
-      return error(Code::kInvalid, "a window of {} does not fit {} pixels with padding {}", extent, size[axis],
-                   pad[axis] + pad[axis + 2]);
+      return error(Code::kInvalid, "a window of {} does not fit {} pixels with padding {}", extent,
+                   size[axis], pad[axis] + pad[axis + 2]);
     }
     out[axis] = (ceil ? (room + stride[axis] - 1) / stride[axis] : room / stride[axis]) + 1;
-    // A window that starts in the padding behind the picture does not count (PyTorch, ONNX ceil_mode).
+    // A window that starts in the padding behind the picture does not count (PyTorch, ONNX
+    // ceil_mode).
     if (ceil && (out[axis] - 1) * stride[axis] >= size[axis] + pad[axis]) --out[axis];
   }
   return out;

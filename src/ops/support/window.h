@@ -1,4 +1,5 @@
-// The sliding window that convolutions and pools share: kernel, stride, padding, dilation, and the output's size.
+// The sliding window that convolutions and pools share: kernel, stride, padding, dilation, and the
+// output's size.
 #pragma once
 
 #include <array>
@@ -9,16 +10,18 @@
 namespace ferry::ops {
 
 struct Window {
-  std::array<int64_t, 2> kernel{1, 1};       // rows, columns
+  std::array<int64_t, 2> kernel{1, 1};  // rows, columns
   std::array<int64_t, 2> stride{1, 1};
-  std::array<int64_t, 4> pad{0, 0, 0, 0};    // top, left, bottom, right
+  std::array<int64_t, 4> pad{0, 0, 0, 0};  // top, left, bottom, right
   std::array<int64_t, 2> dilation{1, 1};
   bool ceil = false;
 
-  // Reads `strides`, `pads`, `dilations` and, where the op has it, `ceil_mode`. Refuses values below 1 (pads: below 0).
+  // Reads `strides`, `pads`, `dilations` and, where the op has it, `ceil_mode`. Refuses values
+  // below 1 (pads: below 0).
   static Result<Window> from_node(const graph::Node& node, int64_t kernel_h, int64_t kernel_w);
-  // The same from an ONNX node: kernel_shape (or the weight's), auto_pad (SAME needs the input's size), pads (ONNX order
-  // top, left, bottom, right), strides, dilations, ceil_mode. Two spatial dimensions only.
+  // The same from an ONNX node: kernel_shape (or the weight's), auto_pad (SAME needs the input's
+  // size), pads (ONNX order top, left, bottom, right), strides, dilations, ceil_mode. Two spatial
+  // dimensions only.
   static Result<Window> from_onnx(const graph::ForeignNode& node, const graph::Shape& weight);
 
   // Rows and columns of the output for an input of h x w; fails when the kernel does not fit.
