@@ -31,4 +31,15 @@ Result<std::optional<Ints>> ForeignNode::const_ints(size_t i) const {
   return std::optional<Ints>(std::move(values));
 }
 
+int64_t macs(const Graph& graph, const Node& node) {
+  if (node.op->macs == nullptr) return 0;
+  std::vector<const TensorType*> types;
+  std::vector<const Tensor*> constants;
+  for (const ValueId id : node.inputs) {
+    types.push_back(id == kNone ? nullptr : &graph.value(id).type);
+    constants.push_back(id != kNone && graph.value(id).constant ? &*graph.value(id).constant : nullptr);
+  }
+  return node.op->macs({node, types, constants});
+}
+
 }  // namespace ferry::graph

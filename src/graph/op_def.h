@@ -92,4 +92,7 @@ struct OpDef {
   std::span<const OpCase> cases = {};
 };
 
+// Multiply-adds of one run of a node; 0 for ops not worth counting.
+int64_t macs(const Graph& graph, const Node& node);
+
 }  // namespace ferry::graph

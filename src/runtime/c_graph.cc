@@ -32,17 +32,6 @@ ferry_attr to_c(const std::string& name, const graph::Attr& attr) {
   return out;
 }
 
-int64_t macs_of(const graph::Graph& graph, const graph::Node& node) {
-  if (node.op->macs == nullptr) return 0;
-  std::vector<const graph::TensorType*> types;
-  std::vector<const graph::Tensor*> constants;
-  for (const graph::ValueId id : node.inputs) {
-    types.push_back(id == graph::kNone ? nullptr : &graph.value(id).type);
-    constants.push_back(id != graph::kNone && graph.value(id).constant ? &*graph.value(id).constant : nullptr);
-  }
-  return node.op->macs({node, types, constants});
-}
-
 int32_t count(const auto& list) { return static_cast<int32_t>(list.size()); }
 
 }  // namespace
@@ -70,7 +59,7 @@ CGraph::CGraph(graph::Graph graph) : graph_(std::move(graph)) {
                       .output_count = count(node.outputs),
                       .attrs = pointers.data(),
                       .attr_count = count(pointers),
-                      .macs = macs_of(graph_, node)});
+                      .macs = graph::macs(graph_, node)});
   }
   for (const ferry_node& node : nodes_) node_pointers_.push_back(&node);
   c_.size = sizeof(ferry_graph);

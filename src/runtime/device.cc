@@ -201,6 +201,20 @@ void write_input(const ferry_io& io, const graph::Tensor& tensor) {
   each_nhwc(io, [&](int64_t row_major, int64_t nhwc) { to[nhwc] = from[row_major]; });
 }
 
+Status write_picture(const ferry_io& io, int64_t image, const float* nhwc) {
+  if (io.rank != 4 || io.dtype != FERRY_F32) return error(Code::kUnsupported, "the input is no picture of floats");
+  const int64_t c = io.dims[1], pixels = io.dims[2] * io.dims[3];
+  float* to = static_cast<float*>(io.data) + image * c * pixels;
+  if (io.layout == FERRY_NHWC) {
+    std::copy_n(nhwc, c * pixels, to);
+    return {};
+  }
+  for (int64_t p = 0; p < pixels; ++p) {
+    for (int64_t k = 0; k < c; ++k) to[k * pixels + p] = nhwc[p * c + k];
+  }
+  return {};
+}
+
 Result<graph::Tensor> read_output(const ferry_io& io) {
   FERRY_TRY(tensor, graph::Tensor::make({static_cast<graph::DType>(io.dtype), {dims(io).begin(), dims(io).end()}}));
   if (io.layout == FERRY_ROW_MAJOR) {

@@ -94,5 +94,7 @@ class Context {
 // Row-major copies in and out of a buffer, whatever its layout. REQUIRES: the tensor has the buffer's type.
 void write_input(const ferry_io& io, const graph::Tensor& tensor);
 Result<graph::Tensor> read_output(const ferry_io& io);
+// One image of a batch from [height, width, channels] floats.
+Status write_picture(const ferry_io& io, int64_t image, const float* nhwc);
 
 }  // namespace ferry::runtime
