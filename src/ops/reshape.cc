@@ -2,10 +2,9 @@
 // it stays right when batch or picture change: 0 copies the input's dimension at that place, -1
 // (once) takes what is left, -2 copies the dimension of `like` at that place, a second input of
 // which only the shape matters.
-#include <cstring>
-
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/strides.h"
 
 namespace ferry::ops {
 
@@ -67,20 +66,19 @@ Result<Types> infer(const InferArgs& args) {
 }
 
 Status eval(const EvalArgs& args) {
-  const auto from = args.inputs[kX]->bytes();
-  if (!from.empty()) std::memcpy(args.outputs[0]->mut_bytes().data(), from.data(), from.size());
+  copy_all(*args.inputs[kX], *args.outputs[0]);
   return {};
 }
 
 Result<Converted> from_onnx(const ForeignNode& node) {
   FERRY_CHECK_OK(need_inputs(node, 1, 2));
-  FERRY_TRY(shape, attr_or_input(node, "shape", 1));
-  if (!shape) return error(Code::kInvalid, "Reshape without a shape");
-  for (const int64_t dim : *shape) {
-    if (dim < -1) return error(Code::kInvalid, "shape is {}", shape_text(*shape));
+  if (!node.has("shape")) FERRY_CHECK_OK(need_inputs(node, 2, 2));
+  FERRY_TRY(shape, ints_of(node, "shape", 1));
+  for (const int64_t dim : shape) {
+    if (dim < -1) return error(Code::kInvalid, "shape is {}", shape_text(shape));
   }
   return with_inputs(node, 1,
-                     {{"shape", *std::move(shape)}, {"allow_zero", node.int_or("allowzero", 0)}});
+                     {{"shape", std::move(shape)}, {"allow_zero", node.int_or("allowzero", 0)}});
 }
 
 const OnnxRow kOnnx[] = {{"Reshape", from_onnx}};

@@ -94,16 +94,16 @@ Status eval(const EvalArgs& args) {
 // Opset 9 has attributes, later ones inputs.
 Result<Converted> from_onnx(const ForeignNode& node) {
   FERRY_CHECK_OK(need_inputs(node, 1, 5));
-  FERRY_TRY(starts, attr_or_input(node, "starts", 1));
-  FERRY_TRY(ends, attr_or_input(node, "ends", 2));
-  FERRY_TRY(axes, attr_or_input(node, "axes", 3));
-  FERRY_TRY(steps, attr_or_input(node, "steps", 4));
-  if (!starts || !ends) return error(Code::kInvalid, "Slice without starts or ends");
+  if (!node.has("starts")) FERRY_CHECK_OK(need_inputs(node, 3, 5));
+  FERRY_TRY(starts, ints_of(node, "starts", 1));
+  FERRY_TRY(ends, ints_of(node, "ends", 2));
+  FERRY_TRY(axes, ints_of(node, "axes", 3));
+  FERRY_TRY(steps, ints_of(node, "steps", 4));
   return with_inputs(node, 1,
-                     {{"starts", *std::move(starts)},
-                      {"ends", *std::move(ends)},
-                      {"axes", std::move(axes).value_or(Ints{})},
-                      {"steps", std::move(steps).value_or(Ints{})}});
+                     {{"starts", std::move(starts)},
+                      {"ends", std::move(ends)},
+                      {"axes", std::move(axes)},
+                      {"steps", std::move(steps)}});
 }
 
 const OnnxRow kOnnx[] = {{"Slice", from_onnx}};

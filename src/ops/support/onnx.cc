@@ -56,10 +56,10 @@ Result<Ints> need_ints(const ForeignNode& node, size_t i) {
   return constant->to_ints();
 }
 
-Result<std::optional<Ints>> attr_or_input(const ForeignNode& node, std::string_view attr,
-                                          size_t input) {
-  if (node.has(attr)) return std::optional<Ints>(node.ints_or(attr, {}));
-  return node.const_ints(input);
+Result<Ints> ints_of(const ForeignNode& node, std::string_view attr, size_t input) {
+  if (node.has(attr)) return node.ints_or(attr, {});
+  if (!has_input(node, input)) return Ints{};
+  return need_ints(node, input);
 }
 
 Result<DType> onnx_dtype(int64_t code) {

@@ -2,7 +2,6 @@
 // before it reads.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "graph/op_def.h"
@@ -24,9 +23,9 @@ graph::Converted with_inputs(const graph::ForeignNode& node, size_t count, graph
 Result<graph::Floats> need_floats(const graph::ForeignNode& node, size_t i);
 Result<graph::Ints> need_ints(const graph::ForeignNode& node, size_t i);
 
-// A list that old opsets give as an attribute and new ones as an input; nullopt when it is nowhere.
-Result<std::optional<graph::Ints>> attr_or_input(const graph::ForeignNode& node,
-                                                 std::string_view attr, size_t input);
+// A list that old opsets give as an attribute and new ones as a constant input; empty when it is
+// nowhere.
+Result<graph::Ints> ints_of(const graph::ForeignNode& node, std::string_view attr, size_t input);
 
 // TensorProto.DataType → dtype; half precision becomes f32, as the importer does with
 // half-precision data.

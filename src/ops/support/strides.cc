@@ -64,6 +64,11 @@ void copy_strided(const Tensor& input, int64_t offset, const Shape& strides, Ten
   }
 }
 
+void copy_all(const Tensor& input, Tensor& output) {
+  const auto from = input.bytes();
+  if (!from.empty()) std::memcpy(output.mut_bytes().data(), from.data(), from.size());
+}
+
 AxisView around_axis(const Shape& shape, size_t axis) {
   AxisView view;
   view.size = shape[axis];

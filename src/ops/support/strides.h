@@ -51,6 +51,9 @@ void walk(const graph::Shape& shape, const std::array<graph::Shape, N>& strides,
 void copy_strided(const graph::Tensor& input, int64_t offset, const graph::Shape& strides,
                   graph::Tensor& output);
 
+// The same bytes: what reshape and its relatives do.
+void copy_all(const graph::Tensor& input, graph::Tensor& output);
+
 // A shape seen from one axis: [outer, size, inner].
 struct AxisView {
   int64_t outer = 1, size = 1, inner = 1;

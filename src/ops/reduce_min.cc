@@ -1,0 +1,54 @@
+// reduce_min: the smallest value along axes.
+#include "ops/support/reduce.h"
+
+namespace ferry::ops {
+
+using namespace graph;
+
+namespace {
+
+Status eval(const EvalArgs& args) {
+  return eval_reduce(
+      args,
+      []<class T>() {
+        return std::is_integral_v<T> ? std::numeric_limits<T>::max()
+                                     : std::numeric_limits<T>::infinity();
+      },
+      [](auto best, auto x) { return x < best ? x : best; },
+      [](auto best, int64_t) { return best; });
+}
+
+const OnnxRow kOnnx[] = {{"ReduceMin", reduce_from_onnx}};
+
+const OpCase kCases[] = {
+    {R"(graph {
+      input x: f32[2,3,4,5]
+      y = reduce_min(x) axes=[2,3]
+      output y
+    })"},
+    {R"(graph {
+      input x: f32[2,3,4]
+      y = reduce_min(x) axes=[-2] keepdims=0
+      output y
+    })"},
+    {R"(graph {
+      input x: f32[2,3,4]
+      y = reduce_min(x)
+      output y
+    })"},
+};
+
+}  // namespace
+
+extern const OpDef op_reduce_min;
+const OpDef op_reduce_min = {
+    .name = "reduce_min",
+    .summary = "the smallest value along axes",
+    .attrs = kReduceAttrs,
+    .infer = infer_reduce,
+    .eval = eval,
+    .onnx = kOnnx,
+    .cases = kCases,
+};
+
+}  // namespace ferry::ops
