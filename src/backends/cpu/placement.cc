@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace ferry::cpu {
 namespace {
@@ -68,7 +69,8 @@ class Placer {
       if (step.kind != PlacedStep::Kind::kSplit) continue;
       int64_t channel = 0;
       for (const int part : step.writes) {
-        if (merge(part, step.reads[0], channel)) life(part).written = -2;
+        const int copied_at = std::exchange(life(part).written, -2);  // a view: written with the whole
+        if (!merge(part, step.reads[0], channel)) life(part).written = copied_at;
         channel += value(part).channels;
       }
     }

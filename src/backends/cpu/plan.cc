@@ -173,7 +173,10 @@ class Compiler final : public LowerContext {
     if (node.op() == "concat") step.kind = PlacedStep::Kind::kConcat;
     if (node.op() == "split") step.kind = PlacedStep::Kind::kSplit;
     const int in_place = row->in_place ? row->in_place(node) : -1;
-    if (in_place >= 0) step.in_place = node.inputs()[static_cast<size_t>(in_place)];
+    if (in_place < 0) return step;
+    const int32_t id = node.inputs()[static_cast<size_t>(in_place)];
+    // conv(x) + x reads x's neighbourhood too: then it must stay.
+    if (std::ranges::count(node.inputs(), id) == 1) step.in_place = id;
     return step;
   }
 
