@@ -22,11 +22,12 @@ told f32: both would otherwise compute in 16 bits on processors that can, and th
 import argparse
 import json
 import os
-import resource
 import sys
 import time
 
-import numpy as np
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # or numpy's idle threads spin beside the engine's
+
+import numpy as np  # noqa: E402
 
 
 def test_input(shape):
@@ -108,6 +109,10 @@ class Ncnn:
                      "use_bf16_packed", "use_bf16_storage"):
             if hasattr(options, name):
                 setattr(options, name, False)
+        # As ncnn's own benchmark does: without pools each blob is mapped and faulted in anew.
+        self.pools = ncnn.UnlockedPoolAllocator(), ncnn.PoolAllocator()
+        if args.option != "nopool":
+            options.blob_allocator, options.workspace_allocator = self.pools
         if args.option == "nowinograd":
             options.use_winograd_convolution = False
         if self.net.load_param(base + ".ncnn.param") or self.net.load_model(base + ".ncnn.bin"):
@@ -135,12 +140,11 @@ class Ncnn:
 ENGINES = {"onnxruntime": Onnxruntime, "openvino": Openvino, "ncnn": Ncnn}
 
 
-def rss(python_mb):
-    with open("/proc/self/statm") as f:
-        pages = int(f.read().split()[1])
-    peak_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {"rss_mb": round(pages * resource.getpagesize() / 2**20, 1),
-            "peak_rss_mb": round(peak_kb / 1024, 1), "python_mb": python_mb}
+def rss():
+    """(resident now, highest) in MB. Not ru_maxrss, which exec inherits from the driver."""
+    with open("/proc/self/status") as f:
+        fields = dict(line.split(":", 1) for line in f)
+    return [round(int(fields[key].split()[0]) / 1024, 1) for key in ("VmRSS", "VmHWM")]
 
 
 def serve(engine, info):
@@ -160,7 +164,8 @@ def serve(engine, info):
             np.save(words[1], np.array(engine.infer()))
             answer = {"output": words[1]}
         elif words[0] == "rss":
-            answer = rss(info["python_mb"])
+            now, peak = rss()
+            answer = {"rss_mb": now, "peak_rss_mb": peak, "python_mb": info["python_mb"]}
         elif words[0] == "info":
             answer = info
         elif words[0] == "quit":
@@ -178,10 +183,11 @@ def main():
     parser.add_argument("--shape", type=int, nargs=4, default=(1, 3, 640, 640),
                         help="input shape, for ncnn, whose files do not say it")
     parser.add_argument("--option", default="",
-                        help="nospin (onnxruntime); pin, nopin (openvino); nowinograd (ncnn)")
+                        help="nospin (onnxruntime); pin, nopin (openvino); "
+                             "nowinograd, nopool (ncnn)")
     args = parser.parse_args()
 
-    python_mb = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
+    python_mb = rss()[1]
     start = time.perf_counter()
     engine = ENGINES[args.engine](args)
     load_ms = round((time.perf_counter() - start) * 1e3, 1)
