@@ -1,5 +1,8 @@
 #include "backends/cpu/isa.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 
@@ -34,6 +37,17 @@ Isa detected_isa() {
 Isa best_isa() {
   static const Isa isa = lowered_isa();
   return isa;
+}
+
+int64_t l2_cache_bytes() {
+  static const int64_t bytes = [] {
+    int64_t answer = 0;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+    answer = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return std::clamp<int64_t>(answer > 0 ? answer : 512 << 10, 256 << 10, 2 << 20);
+  }();
+  return bytes;
 }
 
 const char* isa_name(Isa isa) { return kNames[static_cast<int>(isa)]; }

@@ -22,6 +22,10 @@ Isa best_isa();
 // What is supported, without the environment.
 Isa detected_isa();
 
+// Bytes of a core's second-level cache, within [256 KiB, 2 MiB]; 512 KiB when the system does not
+// say. Kernels block their loops by it; results do not depend on it.
+int64_t l2_cache_bytes();
+
 const char* isa_name(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
 

@@ -56,7 +56,7 @@ enum class Residual : uint8_t {
 };
 
 struct Epilogue {
-  Activation activation;
+  Activation activation{};
   Residual residual = Residual::kNone;
 
   bool operator==(const Epilogue&) const = default;
@@ -64,8 +64,8 @@ struct Epilogue {
 
 // Everything that is known when a plan is made.
 struct ConvProblem {
-  ConvShape shape;
-  Epilogue epilogue;
+  ConvShape shape{};
+  Epilogue epilogue{};
   int64_t in_stride = 0, out_stride = 0,
           residual_stride = 0;  // pixel strides in elements, see view.h
   Isa isa = Isa::kPortable;     // best_isa(), or lower
@@ -88,6 +88,8 @@ struct ConvArgs {
 
 struct ConvTactic {
   const char* name;
+  bool foreign =
+      false;  // computes with a library that is not ours; choose_conv_tactic() leaves it out
 
   // Why this tactic can not do this problem, or null when it can. The other members REQUIRE that it
   // is null.
