@@ -4,6 +4,7 @@
 //   if (!detector.ok()) { puts(detector.error().message.c_str()); return 1; }
 //   auto detections = (*detector)->detect({pixels, width, height, stride});
 //
+// examples/detect_picture.cc is a whole program; `find_package(ferry)` gives the target ferry::ferry.
 // Everything a file can hold is data: nothing in it is executed. No function throws.
 #pragma once
 
@@ -15,6 +16,8 @@
 #include <vector>
 
 #include "ferry/result.h"
+
+#define FERRY_API __attribute__((visibility("default")))
 
 namespace ferry {
 
@@ -31,6 +34,17 @@ struct Image {
   int64_t stride = 0;  // bytes from one row to the next; 0 means width * 3
   PixelFormat format = PixelFormat::kBgr8;
 };
+
+// A picture file's pixels, and the view of them that detect() takes.
+struct ImageFile {
+  Image image;                              // BGR
+  std::shared_ptr<const void> owner;        // keeps the pixels alive
+  std::string warning;                      // empty when the file was sound
+};
+
+// Reads JPEG, PNG, WebP, TIFF, BMP and the first frame of a GIF, told apart by content, as OpenCV's imread does: EXIF
+// orientation applied, alpha dropped, 16 bits made 8. Refuses more than 2^26 pixels.
+FERRY_API Result<ImageFile> read_image(const std::string& path);
 
 struct Detection {
   int32_t class_id = 0;           // index into Detector::class_names()
@@ -75,7 +89,7 @@ struct Timing {
 };
 
 // A loaded detector. One thread at a time; for more threads, `share()`.
-class Detector {
+class FERRY_API Detector {
  public:
   // Reads a YOLOv5 checkpoint (.pt), an ONNX model or a model yaml (random weights), whatever its name ends in.
   static Result<std::unique_ptr<Detector>> load(const std::string& path, const LoadOptions& options = {});
@@ -104,6 +118,6 @@ class Detector {
 };
 
 // The version of the library, "0.1.0".
-const char* version();
+FERRY_API const char* version();
 
 }  // namespace ferry

@@ -8,6 +8,7 @@
 #include "detect/network.h"
 #include "ferry/ferry.h"
 #include "vision/boxes.h"
+#include "vision/decode.h"
 #include "vision/letterbox.h"
 
 #ifndef FERRY_VERSION
@@ -201,6 +202,13 @@ int64_t Detector::input_width() const { return impl_->letterbox_options.width; }
 const Timing& Detector::timing() const { return impl_->timing; }
 const std::string& Detector::description() const { return impl_->lane.network().description(); }
 const std::vector<std::string>& Detector::warnings() const { return impl_->lane.network().source().warnings; }
+
+Result<ImageFile> read_image(const std::string& path) {
+  FERRY_TRY(decoded, vision::decode_picture(path));
+  auto owner = std::make_shared<const vision::Picture>(std::move(decoded.picture));
+  const Image image{owner->data(), owner->width(), owner->height(), owner->stride(), PixelFormat::kBgr8};
+  return ImageFile{image, std::move(owner), std::move(decoded.warning)};
+}
 
 const char* version() { return FERRY_VERSION; }
 
