@@ -23,7 +23,7 @@ struct ImportOptions {
   int64_t width = 0;
   int64_t batch = 1;
   // (optional) A model yaml for checkpoints that hold weights only (a state_dict).
-  std::string cfg;
+  std::string cfg = {};
   // Weights of a model made from a yaml alone: the same seed gives the same weights on every
   // machine.
   uint64_t seed = 0;

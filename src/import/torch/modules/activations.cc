@@ -1,0 +1,64 @@
+// Activation modules of torch.nn and of YOLOv5's utils/activations.py: one op each.
+#include <algorithm>
+
+#include "import/torch/module_def.h"
+
+namespace ferry::import::torch {
+namespace {
+
+using graph::Attrs;
+using graph::ValueId;
+
+struct Row {
+  std::string_view class_name;
+  std::string_view op;
+  std::string_view alpha = {};  // the attribute that the op calls alpha
+  double alpha_fallback = 0;
+};
+
+constexpr Row kRows[] = {
+    {"SiLU", "silu"},
+    {"Swish", "silu"},
+    {"MemoryEfficientSwish", "silu"},
+    {"Hardswish", "hardswish"},
+    {"HardSwish", "hardswish"},
+    {"LeakyReLU", "leaky_relu", "negative_slope", 0.01},
+    {"ReLU", "relu"},
+    {"ReLU6", "relu6"},
+    {"Mish", "mish"},
+    {"MemoryEfficientMish", "mish"},
+    {"GELU", "gelu"},
+    {"Sigmoid", "sigmoid"},
+    {"Tanh", "tanh"},
+    {"ELU", "elu", "alpha", 1.0},
+};
+
+Result<ValueId> build(Walker& walker, const Module& module, std::span<const ValueId> inputs) {
+  FERRY_TRY(x, only_input(inputs));
+  const std::string_view name = short_name(module.class_name);
+  const Row* row = std::find_if(std::begin(kRows), std::end(kRows),
+                                [&](const Row& r) { return r.class_name == name; });
+  FERRY_ASSERT(row != std::end(kRows), "every class of this row has an op");
+  FERRY_TRY(approximate, module.string_attribute("approximate", "none"));
+  if (approximate != "none")
+    return error(Code::kUnsupported, "approximation '{}'; the exact form is known", approximate);
+  Attrs attrs;
+  if (!row->alpha.empty()) {
+    FERRY_TRY(alpha, module.float_attribute(row->alpha, row->alpha_fallback));
+    attrs["alpha"] = alpha;
+  }
+  return walker.op(row->op, module.path, {x}, std::move(attrs));
+}
+
+constexpr auto kClasses = [] {
+  std::array<std::string_view, std::size(kRows)> names;
+  for (size_t i = 0; i < std::size(kRows); ++i) names[i] = kRows[i].class_name;
+  return names;
+}();
+
+}  // namespace
+
+extern const ModuleDef module_activations;
+const ModuleDef module_activations = {.classes = kClasses, .build = build};
+
+}  // namespace ferry::import::torch

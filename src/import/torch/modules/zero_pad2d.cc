@@ -1,0 +1,24 @@
+// nn.ZeroPad2d: `padding` is left, right, top, bottom.
+#include "import/torch/module_def.h"
+
+namespace ferry::import::torch {
+namespace {
+
+using graph::Ints;
+using graph::ValueId;
+
+Result<ValueId> build(Walker& walker, const Module& module, std::span<const ValueId> inputs) {
+  FERRY_TRY(x, only_input(inputs));
+  FERRY_TRY(sides, module.ints_attribute("padding", 4, {0, 0, 0, 0}));
+  return walker.op("pad", module.path, {x},
+                   {{"pads", Ints{0, 0, sides[2], sides[0], 0, 0, sides[3], sides[1]}}});
+}
+
+constexpr std::string_view kClasses[] = {"ZeroPad2d"};
+
+}  // namespace
+
+extern const ModuleDef module_zero_pad2d;
+const ModuleDef module_zero_pad2d = {.classes = kClasses, .build = build};
+
+}  // namespace ferry::import::torch
