@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace ferry {
 namespace {
@@ -54,8 +55,7 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-Status write_file_with(const std::string& path,
-                       const std::function<Status(const std::string& temporary)>& produce) {
+Result<PendingFile> PendingFile::create(const std::string& path) {
   // The suffix comes before the extension, since encoders choose their format by it.
   const size_t slash = path.find_last_of('/');
   const size_t dot = path.find_last_of('.');
@@ -68,14 +68,34 @@ Status write_file_with(const std::string& path,
   ::umask(mask);
   ::fchmod(fd, 0666 & ~mask);
   ::close(fd);
+  return PendingFile(path, std::move(temporary));
+}
 
-  Status status = produce(temporary);
-  if (status.ok()) status = sync_path(temporary, O_RDWR);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    status = io_error("cannot replace", path);
-  }
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
+PendingFile& PendingFile::operator=(PendingFile&& other) noexcept {
+  if (this == &other) return *this;
+  discard();
+  path_ = std::move(other.path_);
+  temporary_ = std::exchange(other.temporary_, {});
+  return *this;
+}
+
+Status PendingFile::commit() {
+  FERRY_CHECK_OK(sync_path(temporary_, O_RDWR));
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return io_error("cannot replace", path_);
+  temporary_.clear();
+  return {};
+}
+
+void PendingFile::discard() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+Status write_file_with(const std::string& path,
+                       const std::function<Status(const std::string& temporary)>& produce) {
+  FERRY_TRY(file, PendingFile::create(path));
+  FERRY_CHECK_OK(produce(file.temporary()));
+  return file.commit();
 }
 
 Status write_file(const std::string& path, std::span<const std::byte> content) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 
@@ -38,5 +39,26 @@ Status write_file(const std::string& path, std::span<const std::byte> content);
 Status write_file(const std::string& path, std::string_view content);
 Status write_file_with(const std::string& path,
                        const std::function<Status(const std::string& temporary)>& produce);
+
+// The same for what is written over a longer time, as a video is: write `temporary()`, then `commit()`. Destroyed
+// before that, it removes the temporary file and leaves `path` as it was.
+class PendingFile {
+ public:
+  static Result<PendingFile> create(const std::string& path);
+  ~PendingFile() { discard(); }
+  PendingFile(PendingFile&& other) noexcept { *this = std::move(other); }
+  PendingFile& operator=(PendingFile&& other) noexcept;
+
+  const std::string& path() const { return path_; }
+  const std::string& temporary() const { return temporary_; }  // beside `path`, with its extension
+  Status commit();                                             // syncs and renames
+
+ private:
+  PendingFile(std::string path, std::string temporary)
+      : path_(std::move(path)), temporary_(std::move(temporary)) {}
+  void discard();
+  std::string path_;
+  std::string temporary_;  // empty once committed or discarded
+};
 
 }  // namespace ferry
