@@ -59,6 +59,10 @@ Result<size_t> axis_of(int64_t axis, size_t rank) {
 
 Result<std::vector<size_t>> axes_of(const Ints& axes, size_t rank) {
   std::vector<size_t> out;
+  if (axes.size() > rank) {
+    return error(Code::kInvalid, "{} axes of a tensor with {} dimensions", axes.size(), rank);
+  }
+  if (rank > 64) return error(Code::kUnsupported, "{} dimensions, at most 8 are supported", rank);
   for (const int64_t axis : axes) {
     FERRY_TRY(index, axis_of(axis, rank));
     if (std::find(out.begin(), out.end(), index) != out.end()) {
