@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -24,14 +25,29 @@ bool is_parameter(const graph::Value& value) {
   return dtype == kF32 || dtype == kF16 || dtype == kBf16 || dtype == kF64;
 }
 
-// Elements of the floating constants of one node.
+// The parameters that a node uses: its floating constants, but not the statistics of a batch norm
+// (inputs 3 and 4).
+std::set<graph::ValueId> parameters_of(const Graph& graph, const Node& node) {
+  std::set<graph::ValueId> parameters;
+  const size_t end = node.op->name == "batch_norm" ? 3 : node.inputs.size();
+  for (size_t i = 0; i < std::min(end, node.inputs.size()); ++i) {
+    const graph::ValueId id = node.inputs[i];
+    if (id != graph::kNone && is_parameter(graph.value(id))) parameters.insert(id);
+  }
+  return parameters;
+}
+
 int64_t params_of(const Graph& graph, const Node& node) {
   int64_t params = 0;
-  for (const graph::ValueId id : std::set(node.inputs.begin(), node.inputs.end())) {
-    if (id != graph::kNone && is_parameter(graph.value(id)))
-      params += graph::elements(graph.value(id).type.shape);
-  }
+  for (const graph::ValueId id : parameters_of(graph, node))
+    params += graph::elements(graph.value(id).type.shape);
   return params;
+}
+
+// Hostile shapes may have multiply-adds enough to overflow.
+int64_t saturating_sum(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
 std::string first_output_shape(const Graph& graph, const Node& node) {
@@ -129,10 +145,9 @@ Totals totals_of(const import::Model& model) {
   Totals totals{.nodes = static_cast<int64_t>(graph.nodes.size())};
   std::set<graph::ValueId> seen;
   for (const Node& node : graph.nodes) {
-    totals.macs += graph::macs(graph, node);
-    for (const graph::ValueId id : node.inputs) {
-      if (id == graph::kNone || !is_parameter(graph.value(id)) || !seen.insert(id).second) continue;
-      totals.params += graph::elements(graph.value(id).type.shape);
+    totals.macs = saturating_sum(totals.macs, graph::macs(graph, node));
+    for (const graph::ValueId id : parameters_of(graph, node)) {
+      if (seen.insert(id).second) totals.params += graph::elements(graph.value(id).type.shape);
     }
   }
   const graph::Shape* input =

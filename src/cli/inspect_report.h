@@ -10,9 +10,9 @@
 namespace ferry::cli {
 
 struct InspectedFile {
-  std::string path;
+  std::string path = {};
   int64_t bytes = 0;
-  std::string sha256;  // hexadecimal
+  std::string sha256 = {};  // hexadecimal
 };
 
 struct Totals {
