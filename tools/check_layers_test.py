@@ -6,6 +6,8 @@ import sys
 import tempfile
 import unittest
 
+import unittest_main
+
 CHECKER = pathlib.Path(__file__).with_name("check_layers.py")
 TABLE = """
 any     |               | fmt/       | gtest/
@@ -77,4 +79,4 @@ class CheckLayers(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main.main()

@@ -4,8 +4,12 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.append("tools")
+import unittest_main
 
 SCRIPT = pathlib.Path("tools/fetch_demo_files.sh").resolve()
 CURL = """#!/usr/bin/env bash
@@ -76,4 +80,4 @@ class FetchDemoFiles(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_main.main()
