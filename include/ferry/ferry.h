@@ -38,8 +38,8 @@ struct Image {
 // A picture file's pixels, and the view of them that detect() takes.
 struct ImageFile {
   Image image;                              // BGR
-  std::shared_ptr<const void> owner;        // keeps the pixels alive
-  std::string warning;                      // empty when the file was sound
+  std::shared_ptr<const void> owner = {};   // keeps the pixels alive
+  std::string warning = {};                 // empty when the file was sound
 };
 
 // Reads JPEG, PNG, WebP, TIFF, BMP and the first frame of a GIF, told apart by content, as OpenCV's imread does: EXIF
@@ -64,17 +64,17 @@ struct LoadOptions {
   int64_t input_height = 0;  // pixels, rounded up to a multiple of the largest stride; 0: what the model says, else 640
   int64_t input_width = 0;
   Fit fit = Fit::kRect;
-  std::string cfg;          // (optional) model yaml, for checkpoints that hold weights only
+  std::string cfg = {};     // (optional) model yaml, for checkpoints that hold weights only
   bool tune = false;        // time candidate kernels on this machine while loading: faster, but not the same bits every time
-  std::vector<std::string> disable_passes;  // names, for debugging; `ferry detect --disable-pass help` lists them
-  std::vector<std::string> dump_passes;     // print the graph before and after these, to standard error
+  std::vector<std::string> disable_passes = {};  // names, for debugging; `ferry detect --disable-pass help` lists them
+  std::vector<std::string> dump_passes = {};     // print the graph before and after these, to standard error
 };
 
 struct DetectOptions {
   double conf_threshold = 0.25;  // 0 to 1
   double iou_threshold = 0.45;   // 0 to 1
   int64_t max_detections = 1000;
-  std::vector<int32_t> classes;  // only these; empty: all
+  std::vector<int32_t> classes = {};  // only these; empty: all
   bool agnostic_nms = false;     // boxes of different classes suppress each other
   bool multi_label = false;      // a box may get several classes (as in validation)
   bool augment = false;          // Ultralytics' test-time augmentation: three scales, one of them mirrored

@@ -41,6 +41,9 @@ vision::PictureView view_of(const Image& image) {
 }  // namespace
 
 struct Detector::Impl {
+  Impl(std::shared_ptr<detect::Network> network, const vision::LetterboxOptions& options)
+      : lane(std::move(network)), letterbox_options(options) {}
+
   detect::Lane lane;
   vision::LetterboxOptions letterbox_options;
   Timing timing;
@@ -131,8 +134,7 @@ Detector::~Detector() = default;
 
 Result<std::unique_ptr<Detector>> Detector::load(const std::string& path, const LoadOptions& options) {
   FERRY_TRY(network, detect::Network::load(path, options));
-  auto impl = std::make_unique<Impl>(Impl{.lane = detect::Lane(network)});
-  impl->letterbox_options = {
+  const vision::LetterboxOptions letterbox{
       .width = network->nominal().width,
       .height = network->nominal().height,
       // A model with a fixed input takes the whole of it, as upstream's auto=False for exported models.
@@ -140,13 +142,12 @@ Result<std::unique_ptr<Detector>> Detector::load(const std::string& path, const 
                                                                : vision::LetterboxMode::kSquare,
       .stride = network->stride(),
   };
-  return std::unique_ptr<Detector>(new Detector(std::move(impl)));
+  return std::unique_ptr<Detector>(new Detector(std::make_unique<Impl>(std::move(network), letterbox)));
 }
 
 Result<std::unique_ptr<Detector>> Detector::share() const {
-  auto impl = std::make_unique<Impl>(Impl{.lane = detect::Lane(impl_->lane.shared_network())});
-  impl->letterbox_options = impl_->letterbox_options;
-  return std::unique_ptr<Detector>(new Detector(std::move(impl)));
+  return std::unique_ptr<Detector>(
+      new Detector(std::make_unique<Impl>(impl_->lane.shared_network(), impl_->letterbox_options)));
 }
 
 Result<Detections> Detector::detect(const Image& image, const DetectOptions& options) {

@@ -124,7 +124,7 @@ TEST_P(Golden, TheFormulaPicturesRowsEqualPyTorchs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Weights, Golden, testing::Values("yolov5n_v61_coco80", "yolov5n_exp7_dwconv_coco80"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& row) { return row.param; });
 
 using GoldenOnnx = Golden;
 TEST_P(GoldenOnnx, BoxesOfTheHalfPrecisionExportEqualTheCheckpoints) {
@@ -133,7 +133,7 @@ TEST_P(GoldenOnnx, BoxesOfTheHalfPrecisionExportEqualTheCheckpoints) {
   expect_detections(onnx, true, 1.0f, 0.01f);
 }
 INSTANTIATE_TEST_SUITE_P(Weights, GoldenOnnx, testing::Values("yolov5n_v61_coco80"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& row) { return row.param; });
 
 TEST(Detector, BatchesAnswerAsSinglePicturesDo) {
   const std::string weights = data("weights/yolov5n_v61_coco80.pt");
