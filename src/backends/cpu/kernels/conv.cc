@@ -9,6 +9,7 @@ namespace ferry::cpu {
 std::span<const ConvTactic* const> conv_tactics() {
   static constexpr const ConvTactic* kTactics[] = {
     &conv_depthwise,
+    &conv_winograd4,
     &conv_igemm,
 #if defined(FERRY_HAVE_ONEDNN)
     &conv_onednn,
