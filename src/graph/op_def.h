@@ -30,7 +30,8 @@ struct InferArgs {
   std::span<const Tensor* const> constants;
 };
 
-// What the reference evaluation sees: contiguous row-major tensors (NCHW), outputs allocated by the inferred types.
+// What the reference evaluation sees: contiguous row-major tensors (NCHW), outputs allocated by the inferred types
+// and zeroed.
 struct EvalArgs {
   const Node& node;
   std::span<const Tensor* const> inputs;  // null where absent

@@ -40,6 +40,7 @@ ferry_code evaluate(const ferry_graph* c, int32_t index, const void* const* inpu
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     out.push_back(graph::Tensor::view(graph.value(node.outputs[i]).type, nullptr, outputs[i]));
+    std::memset(outputs[i], 0, out.back().bytes().size());  // as EvalArgs promises
   }
   std::vector<const graph::Tensor*> in_pointers;
   std::vector<graph::Tensor*> out_pointers;
