@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "vision/sigmoid.h"
+
 namespace ferry::vision {
 namespace {
 
@@ -43,10 +45,15 @@ int64_t select_above_portable(const float* values, int64_t n, float threshold, i
   return count;
 }
 
+void sigmoids_portable(const float* values, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = sigmoid(values[i]);
+}
+
 }  // namespace
 
 BoxKernels box_kernels(Simd level) {
-  BoxKernels kernels = {any_overlap_portable, max_or_nan_portable, select_above_portable};
+  BoxKernels kernels = {any_overlap_portable, max_or_nan_portable, select_above_portable,
+                        sigmoids_portable};
 #if defined(__x86_64__)
   if (level >= Simd::kAvx2) use_avx2(kernels);
   if (level >= Simd::kAvx512) use_avx512(kernels);

@@ -23,8 +23,11 @@ struct BoxKernels {
   bool (*any_overlap)(const KeptBlock* blocks, int32_t first, const Box& box, float threshold);
   // The greatest of n >= 1 values; NaN when one of them is NaN.
   float (*max_or_nan)(const float* values, int64_t n);
-  // Writes the indices of the values above `threshold`, rising, to out[0..n); returns how many.
+  // Writes the indices of the values above `threshold`, rising, to `out`; returns how many. `out`
+  // has room for n + kLanes.
   int64_t (*select_above)(const float* values, int64_t n, float threshold, int32_t* out);
+  // sigmoid (sigmoid.h) of n values; `out` may be `values`. The same bits at every level.
+  void (*sigmoids)(const float* values, int64_t n, float* out);
 };
 
 // REQUIRES: `level` is supported here.

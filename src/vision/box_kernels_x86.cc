@@ -10,6 +10,8 @@
 #include <cmath>
 #include <limits>
 
+#include "vision/sigmoid.h"
+
 // GCC 12 takes the undefined operand inside its own AVX-512 intrinsics for a mistake of ours.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
@@ -85,11 +87,15 @@ int64_t select_above(const float* values, int64_t n, float threshold, int32_t* o
   return count;
 }
 
+void sigmoids(const float* values, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = sigmoid(values[i]);
+}
+
 }  // namespace avx2
 #pragma GCC pop_options
 
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")
 namespace avx512 {
 
 bool any_overlap(const KeptBlock* blocks, int32_t first, const Box& box, float threshold) {
@@ -132,27 +138,33 @@ float max_or_nan(const float* values, int64_t n) {
 
 int64_t select_above(const float* values, int64_t n, float threshold, int32_t* out) {
   const __m512 limit = _mm512_set1_ps(threshold);
+  __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   int64_t count = 0;
   for (int64_t i = 0; i < n; i += 16) {
     const __mmask16 lanes = tail(n - i);
     const __m512 v = _mm512_maskz_loadu_ps(lanes, values + i);
-    unsigned mask = _mm512_mask_cmp_ps_mask(lanes, v, limit, _CMP_GT_OQ);
-    for (; mask != 0; mask &= mask - 1) {
-      out[count++] = static_cast<int32_t>(i) + std::countr_zero(mask);
-    }
+    const __mmask16 above = _mm512_mask_cmp_ps_mask(lanes, v, limit, _CMP_GT_OQ);
+    // Packed in a register, then stored whole: a packing store is slow on some processors.
+    _mm512_storeu_si512(out + count, _mm512_maskz_compress_epi32(above, index));
+    count += std::popcount(static_cast<unsigned>(above));
+    index = _mm512_add_epi32(index, _mm512_set1_epi32(16));
   }
   return count;
+}
+
+void sigmoids(const float* values, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = sigmoid(values[i]);
 }
 
 }  // namespace avx512
 #pragma GCC pop_options
 
 void use_avx2(BoxKernels& kernels) {
-  kernels = {avx2::any_overlap, avx2::max_or_nan, avx2::select_above};
+  kernels = {avx2::any_overlap, avx2::max_or_nan, avx2::select_above, avx2::sigmoids};
 }
 
 void use_avx512(BoxKernels& kernels) {
-  kernels = {avx512::any_overlap, avx512::max_or_nan, avx512::select_above};
+  kernels = {avx512::any_overlap, avx512::max_or_nan, avx512::select_above, avx512::sigmoids};
 }
 
 }  // namespace ferry::vision

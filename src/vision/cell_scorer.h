@@ -13,14 +13,13 @@
 #include "base/thread_pool.h"
 #include "vision/box_kernels.h"
 #include "vision/nms.h"
+#include "vision/sigmoid.h"
 
 namespace ferry::vision {
 
 inline constexpr int64_t kObjectness = 4;  // place of a cell's values
 inline constexpr int64_t kFirstClass = 5;
 inline constexpr int64_t kMaxRows = std::numeric_limits<int32_t>::max();
-
-inline float sigmoid(float logit) { return 1.0f / (1.0f + std::exp(-logit)); }
 
 // Thresholds are lowered by this before they are used to reject: more than what fp32 rounding can
 // add to a sigmoid or a product, so nothing is rejected that the exact comparison would pass.
@@ -35,10 +34,14 @@ inline float logit_below(double score) {
   return std::nextafter(static_cast<float>(std::log(lowered / (1 - lowered))), -kInfinity);
 }
 
-// Class values that are logits. A form is: the score of a value, rising with it; a value that every
-// one with a score above `s` exceeds; whether two values may have equal products.
+// Class values that are logits. A form is: the score of a value, rising with it, for one and for
+// many in place; a value that every one with a score above `s` exceeds; whether two values may have
+// equal products.
 struct LogitForm {
   static float score(float logit) { return sigmoid(logit); }
+  static void to_scores(const BoxKernels& kernels, float* values, int64_t n) {
+    kernels.sigmoids(values, n, values);
+  }
   static float below(double s) { return logit_below(s); }
   // Sigmoids of different logits agree when these are close, or so large that 1 is near.
   static bool may_equal(float value, float best) {
@@ -49,6 +52,7 @@ struct LogitForm {
 // Class values that are scores already.
 struct ScoreForm {
   static float score(float value) { return value; }
+  static void to_scores(const BoxKernels&, float*, int64_t) {}
   static float below(double s) {
     return s < 1e-30 ? 0.0f : static_cast<float>(s * (1 - kRoundingSlack));
   }
@@ -84,7 +88,8 @@ class CellScorer {
         classes_(classes),
         filter_(filter),
         kernels_(kernels),
-        above_(classes) {}
+        above_(classes + KeptBlock::kLanes),
+        scores_(classes + KeptBlock::kLanes) {}
 
   // `objectness` is a score, `values` are the classes'; make_box() is asked when a class passes.
   template <class MakeBox>
@@ -92,11 +97,7 @@ class CellScorer {
     if (!(objectness > threshold_)) return;
     const size_t before = found_.items.size();
     if (multi_label_) {
-      const float limit = Form::below(static_cast<double>(floor_) / objectness);
-      const int64_t count = kernels_.select_above(values, classes_, limit, above_.data());
-      for (int64_t i = 0; i < count; ++i) {
-        emit(objectness * Form::score(values[above_[i]]), above_[i]);
-      }
+      add_labels(objectness, values);
     } else {
       const float best = kernels_.max_or_nan(values, classes_);
       const float confidence = objectness * Form::score(best);  // NaN passes no comparison
@@ -117,6 +118,16 @@ class CellScorer {
  private:
   // More than this many times max_candidates, and all but the best are forgotten.
   static constexpr int64_t kPruneFactor = 4;
+
+  void add_labels(float objectness, const float* values) {
+    const float limit = Form::below(static_cast<double>(floor_) / objectness);
+    const int64_t count = kernels_.select_above(values, classes_, limit, above_.data());
+    for (int64_t i = 0; i < count; ++i) scores_[i] = values[above_[i]];
+    // Whole registers: the values behind the last are stale, and harmless.
+    const int64_t whole = (count + KeptBlock::kLanes - 1) / KeptBlock::kLanes * KeptBlock::kLanes;
+    Form::to_scores(kernels_, scores_.data(), whole);
+    for (int64_t i = 0; i < count; ++i) emit(objectness * scores_[i], above_[i]);
+  }
 
   void emit(float confidence, int32_t id) {
     if (confidence > floor_ && std::isfinite(confidence) && filter_(id)) {
@@ -152,7 +163,8 @@ class CellScorer {
   int64_t classes_;
   const ClassFilter& filter_;
   const BoxKernels& kernels_;
-  std::vector<int32_t> above_;
+  std::vector<int32_t> above_;  // classes of the cell at hand that may pass
+  std::vector<float> scores_;   // and their scores
   Candidates found_;
 };
 

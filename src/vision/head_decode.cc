@@ -178,6 +178,7 @@ Result<std::vector<Detection>> detect(const RawHead& head, const NmsOptions& opt
 
 Status decode_rows(const RawHead& head, float* output, ThreadPool* pool) {
   FERRY_CHECK_OK(check_head(head));
+  const BoxKernels kernels = box_kernels(best_simd());
   const int64_t columns = head.columns();
   for (size_t m = 0; m < head.maps.size(); ++m) {
     const HeadMap& map = head.maps[m];
@@ -191,7 +192,12 @@ Status decode_rows(const RawHead& head, float* output, ThreadPool* pool) {
         float* row = base + line * map.width * columns;
         for (; cell.x < map.width; ++cell.x, row += columns) {
           const float* values = cell_values(map, columns, cell);
-          for (int64_t c = 0; c < columns; ++c) row[c] = sigmoid(values[c * map.channel_stride]);
+          if (map.channel_stride == 1) {
+            kernels.sigmoids(values, columns, row);
+          } else {
+            for (int64_t c = 0; c < columns; ++c) row[c] = values[c * map.channel_stride];
+            kernels.sigmoids(row, columns, row);
+          }
           row[0] = (row[0] * 2 + (static_cast<float>(cell.x) - 0.5f)) * map.stride;
           row[1] = (row[1] * 2 + (static_cast<float>(cell.y) - 0.5f)) * map.stride;
           row[2] = (row[2] * 2) * (row[2] * 2) * anchor.width;

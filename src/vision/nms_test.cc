@@ -171,10 +171,32 @@ TEST(BoxKernels, SelectWhatIsAboveAndNotNan) {
         values[i] = i % 5 == 4 ? kNaN : static_cast<float>(i % 3);
         if (values[i] > 1) want.push_back(static_cast<int32_t>(i));
       }
-      std::vector<int32_t> out(n);
+      std::vector<int32_t> out(n + KeptBlock::kLanes);
       out.resize(kernels.select_above(values.data(), n, 1.0f, out.data()));
       EXPECT_EQ(out, want) << n << ", " << simd_name(simd);
     }
+  }
+}
+
+TEST(BoxKernels, ComputeTheSigmoidToTheSameBitsAtEveryLevel) {
+  std::vector<float> values = {kNaN, kInfinity, -kInfinity, 0, 200, -200, -88.5f, 88.5f};
+  for (int i = -9000; i <= 9000; ++i) values.push_back(static_cast<float>(i) * 0.0097f);
+  const int64_t n = static_cast<int64_t>(values.size());
+  std::vector<float> first(n);
+  box_kernels(Simd::kPortable).sigmoids(values.data(), n, first.data());
+  EXPECT_TRUE(std::isnan(first[0]));
+  EXPECT_EQ(first[1], 1);
+  EXPECT_EQ(first[2], 0);
+  EXPECT_EQ(first[3], 0.5f);
+  for (int64_t i = 3; i < n; ++i) {
+    const double exact = 1 / (1 + std::exp(-double{values[i]}));
+    EXPECT_NEAR(first[i], exact, exact * 2e-7 + 4e-38) << values[i];
+  }
+  for (Simd simd : supported_simd()) {
+    std::vector<float> out = values;
+    box_kernels(simd).sigmoids(out.data(), n, out.data());
+    EXPECT_EQ(std::memcmp(out.data() + 1, first.data() + 1, (n - 1) * sizeof(float)), 0)
+        << simd_name(simd);
   }
 }
 
