@@ -22,6 +22,24 @@ bool touch(Entries& entries, const InputShape& shape) {
   return true;
 }
 
+// The model at the size asked for: rounded up to the stride where the graph takes any size, else what the file allows.
+Result<import::Model> import_sized(const std::string& path, const LoadOptions& options) {
+  FERRY_TRY(model, import::import_model(path, {.cfg = options.cfg}));
+  if (options.input_height == 0 && options.input_width == 0) return model;
+  const graph::Shape& input = model.graph.value(model.graph.inputs[0]).type.shape;
+  int64_t height = options.input_height > 0 ? options.input_height : input[2];
+  int64_t width = options.input_width > 0 ? options.input_width : input[3];
+  if (!model.any_size) {
+    if (input.size() == 4 && input[2] == height && input[3] == width) return model;
+    return import::import_model(path, {.height = height, .width = width, .cfg = options.cfg});
+  }
+  const double stride = model.detector.strides.empty() ? 32 : std::ranges::max(model.detector.strides);
+  FERRY_TRY(size, vision::check_input_size(height, width, static_cast<int64_t>(stride)));
+  if (!size.warning.empty()) model.source.warnings.push_back(size.warning);
+  FERRY_CHECK_OK(graph::set_input_type(model.graph, 0, {graph::DType::kF32, {input[0], input[1], size.height, size.width}}));
+  return model;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Network>> Network::load(const std::string& path, const LoadOptions& options) {
@@ -29,8 +47,7 @@ Result<std::shared_ptr<Network>> Network::load(const std::string& path, const Lo
     return error(Code::kInvalid, "input size {} x {}: needs positive sides", options.input_height, options.input_width);
   }
   FERRY_TRY(device, runtime::Device::open(options.device, {.threads = options.threads}));
-  FERRY_TRY(model, import::import_model(path, {.height = options.input_height, .width = options.input_width,
-                                               .cfg = options.cfg}));
+  FERRY_TRY(model, import_sized(path, options));
   std::shared_ptr<Network> network(new Network);
   network->device_ = std::move(device);
   network->info_ = std::move(model.detector);

@@ -126,12 +126,12 @@ class Run {
   Status run_video(const vision::Source& source, size_t index) {
     FERRY_TRY(reader, vision::VideoReader::open(source.path, {.stride = arguments_.vid_stride}));
     const fs::path file = unique_file(fs::path(source.path).filename().replace_extension(".mp4"));
-    std::unique_ptr<vision::VideoWriter> writer;
-    const int64_t expected = reader->info().frame_count;
+    std::optional<vision::VideoWriter> writer;
+    const int64_t expected = reader.info().frames / arguments_.vid_stride;
     int64_t frames = 0;
     Status status;
     while (!interrupted() && !fatal_) {
-      auto frame = reader->next();
+      auto frame = reader.next();
       if (!frame.ok()) {
         status = std::move(frame).error();
         break;
@@ -146,25 +146,27 @@ class Run {
       count_time(1);
       ++frames;
       say(fmt::format("video {}/{} ({}/{}) {}: {}x{} {}, {:.1f}ms", index + 1, total_, frames,
-                      expected > 0 ? std::to_string((expected + arguments_.vid_stride - 1) / arguments_.vid_stride) : "?",
+                      expected > 0 ? std::to_string(expected) : "?",
                       source.path, detector_->timing().input_height, detector_->timing().input_width,
                       summary(*detections, detector_->class_names()), detector_->timing().inference_ms));
       const std::string stem = fmt::format("{}_{}", file.stem().string(), (*frame)->index + 1);
       Status saved = outputs_.add(source.path, stem, picture, *detections, (*frame)->index);
       if (saved.ok() && !arguments_.nosave) {
         if (!writer) {
-          auto opened = vision::VideoWriter::create((fs::path(folder_) / file).string(), picture.width(), picture.height(),
-                                                    {.fps = reader->info().fps / static_cast<double>(arguments_.vid_stride)});
-          if (opened.ok()) writer = *std::move(opened);
-          else saved = std::move(opened).error();
+          auto created = vision::VideoWriter::create(
+              (fs::path(folder_) / file).string(),
+              {.fps = reader.info().fps > 0 ? reader.info().fps / static_cast<double>(arguments_.vid_stride) : 25});
+          if (created.ok()) writer.emplace(*std::move(created));
+          else saved = std::move(created).error();
         }
         if (saved.ok()) saved = writer->write(picture, (*frame)->seconds);
       }
       stop_unless(std::move(saved));
     }
     if (writer) stop_unless(writer->close());
-    if (reader->corrupt_packets() > 0) {
-      say_error(fmt::format("warning: {}: {} corrupt packets skipped", source.path, reader->corrupt_packets()));
+    if (const auto& counters = reader.counters(); counters.damaged_frames + counters.skipped_packets > 0) {
+      say_error(fmt::format("warning: {}: {} damaged frames, {} packets that could not be decoded", source.path,
+                            counters.damaged_frames, counters.skipped_packets));
     }
     if (status.ok() && frames == 0 && !interrupted()) status = error(Code::kInvalid, "no frame could be decoded");
     return status;
