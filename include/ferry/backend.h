@@ -131,6 +131,9 @@ typedef struct ferry_host {
   /* Evaluates one node by ferry's reference loops. Pointers are row-major host memory by the values' types, null for absent
    * inputs. For ops that a backend has no kernel for. REQUIRES: `graph` is one that the host handed over and still lives. */
   ferry_code (*evaluate)(const ferry_graph* graph, int32_t node, const void* const* inputs, void* const* outputs);
+  /* During `compile` only: the backend has packed this constant and will not read its data again, so that the host may let
+   * go of the bytes at once instead of holding every weight twice. */
+  void (*constant_done)(const ferry_graph* graph, int32_t value);
 } ferry_host;
 
 /* --- what a backend offers --- */

@@ -52,7 +52,7 @@ int64_t round_up(double pixels, int64_t stride) {
 
 Result<std::vector<vision::Detection>> detect_augmented(Lane& lane, std::span<const float> input, int64_t height,
                                                         int64_t width, const vision::NmsOptions& options,
-                                                        double& inference_ms) {
+                                                        double& preprocess_ms, double& inference_ms) {
   const Network& network = lane.network();
   if (!network.raw_heads() || !network.any_size()) {
     return error(Code::kUnsupported, "--augment runs the network at three sizes, which this {} does not allow",
@@ -69,10 +69,12 @@ Result<std::vector<vision::Detection>> detect_augmented(Lane& lane, std::span<co
     }
     FERRY_TRY(context, lane.context(shape));
     const ferry_io io = context->input(0);
+    const auto begin = std::chrono::steady_clock::now();
     std::vector<float> scaled(static_cast<size_t>(shape.height * shape.width * 3));
     scale_into(input, height, width, variant, shape.height, shape.width, scaled.data());
     FERRY_CHECK_OK(runtime::write_picture(io, 0, scaled.data()));
     const auto start = std::chrono::steady_clock::now();
+    preprocess_ms += std::chrono::duration<double, std::milli>(start - begin).count();
     FERRY_CHECK_OK(context->run());
     inference_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 

@@ -12,9 +12,9 @@
 
 namespace ferry::detect {
 
-// `input` is one letterboxed picture, [height, width, 3] floats. Adds the time in the network to `inference_ms`.
+// `input` is one letterboxed picture, [height, width, 3] floats. Adds the milliseconds of scaling and of the network.
 Result<std::vector<vision::Detection>> detect_augmented(Lane& lane, std::span<const float> input, int64_t height,
                                                         int64_t width, const vision::NmsOptions& options,
-                                                        double& inference_ms);
+                                                        double& preprocess_ms, double& inference_ms);
 
 }  // namespace ferry::detect

@@ -118,13 +118,15 @@ struct Detector::Impl {
       const Stopwatch watch(timing.preprocess_ms);
       FERRY_CHECK_OK(fill(image, plan, vision::TensorLayout::kNhwc, augmented_input.data()));
     }
-    double inference_ms = 0;
-    const auto start = Clock::now();
-    FERRY_TRY(detections, detect::detect_augmented(lane, augmented_input, plan.input_height, plan.input_width, nms,
-                                                   inference_ms));
-    result = to_image(std::move(detections), plan);
-    timing.inference_ms += inference_ms;
-    timing.postprocess_ms += std::chrono::duration<double, std::milli>(Clock::now() - start).count() - inference_ms;
+    double all_ms = 0;
+    const double before = timing.preprocess_ms + timing.inference_ms;
+    {
+      const Stopwatch watch(all_ms);
+      FERRY_TRY(detections, detect::detect_augmented(lane, augmented_input, plan.input_height, plan.input_width, nms,
+                                                     timing.preprocess_ms, timing.inference_ms));
+      result = to_image(std::move(detections), plan);
+    }
+    timing.postprocess_ms += all_ms - (timing.preprocess_ms + timing.inference_ms - before);
     return {};
   }
 };

@@ -1,6 +1,7 @@
 #include "detect/network.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/op_def.h"
 #include "import/import.h"
@@ -20,6 +21,17 @@ bool touch(Entries& entries, const InputShape& shape) {
   if (found == entries.end()) return false;
   std::rotate(entries.begin(), found, found + 1);
   return true;
+}
+
+// Counted before any pass, as Ultralytics counts: two operations a multiply-add, of one picture.
+std::string describe(const graph::Graph& graph, const import::SourceInfo& source) {
+  int64_t macs = 0;
+  for (const graph::Node& node : graph.nodes) macs += graph::macs(graph, node);
+  const graph::Shape& input = graph.value(graph.inputs[0]).type.shape;
+  const std::string size = input.size() == 4 ? fmt::format(" at {}x{}", input[3], input[2]) : "";
+  return fmt::format("{} ({}), {} parameters, {:.1f} GFLOPs{}", source.release.empty() ? "YOLOv5" : source.release,
+                     source.format, source.params_fused,
+                     2e-9 * static_cast<double>(macs) / static_cast<double>(input.empty() ? 1 : std::max<int64_t>(input[0], 1)), size);
 }
 
 // The model at the size asked for: rounded up to the stride where the graph takes any size, else what the file allows.
@@ -62,6 +74,7 @@ Result<std::shared_ptr<Network>> Network::load(const std::string& path, const Lo
                  "{}: no YOLOv5 detection head was recognised in this {}; `ferry inspect` shows what it holds", path,
                  network->source_.format);
   }
+  network->description_ = describe(graph, network->source_);
   if (auto spec = passes::expose_raw_heads(graph); spec.ok()) {
     for (const auto& level : spec->anchors) {
       std::vector<vision::Anchor>& anchors = network->anchors_.emplace_back();
@@ -79,19 +92,15 @@ Result<std::shared_ptr<Network>> Network::load(const std::string& path, const Lo
   for (const double stride : network->info_.strides) {
     network->stride_ = std::max(network->stride_, static_cast<int64_t>(stride));
   }
-  int64_t macs = 0;
-  for (const graph::Node& node : graph.nodes) macs += graph::macs(graph, node);
-  network->description_ =
-      fmt::format("{} ({}), {} layers, {} parameters, {:.1f} GFLOPs at {}x{}", network->source_.release.empty() ? "YOLOv5" : network->source_.release,
-                  network->source_.format, graph.nodes.size(), network->source_.params_fused,
-                  static_cast<double>(macs) / static_cast<double>(input[0]) * 2e-9, input[3], input[2]);
   return network;
 }
 
 Result<std::shared_ptr<const runtime::Plan>> Network::plan(const InputShape& shape) {
   const std::scoped_lock lock(mutex_);
   if (touch(plans_, shape)) return plans_.front().plan;
-  graph::Graph graph = graph_;
+  // A model of one size is compiled once, and its weights need not be held twice.
+  graph::Graph graph = any_size_ ? graph_ : std::exchange(graph_, {});
+  if (graph.nodes.empty()) return error(Code::kBug, "the model's one plan was asked for twice");
   FERRY_CHECK_OK(graph::set_input_type(graph, 0, {graph::DType::kF32, {shape.batch, 3, shape.height, shape.width}}));
   FERRY_TRY(plan, runtime::Plan::compile(device_, std::move(graph), tune_ ? runtime::Tune::kFast : runtime::Tune::kOff));
   plans_.push_front({shape, plan});

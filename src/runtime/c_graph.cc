@@ -74,6 +74,6 @@ CGraph::CGraph(graph::Graph graph) : graph_(std::move(graph)) {
   c_.owner = this;
 }
 
-const CGraph& CGraph::of(const ferry_graph* c) { return *static_cast<const Handle*>(c)->owner; }
+CGraph& CGraph::of(const ferry_graph* c) { return *static_cast<const Handle*>(c)->owner; }
 
 }  // namespace ferry::runtime

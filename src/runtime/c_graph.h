@@ -22,11 +22,11 @@ class CGraph {
   void release_constant(int32_t value) { graph_.value(value).constant.reset(); }
 
   // The object that a ferry_graph belongs to. REQUIRES: `c` came from c() of a living CGraph.
-  static const CGraph& of(const ferry_graph* c);
+  static CGraph& of(const ferry_graph* c);
 
  private:
   struct Handle : ferry_graph {
-    const CGraph* owner;
+    CGraph* owner;
   };
 
   graph::Graph graph_;

@@ -50,7 +50,13 @@ ferry_code evaluate(const ferry_graph* c, int32_t index, const void* const* inpu
   return status.ok() ? FERRY_OK : to_code(status.error());
 }
 
-constexpr ferry_host kHost = {sizeof(ferry_host), FERRY_BACKEND_ABI, set_error, evaluate};
+// ferry_host::constant_done. A constant that is an output of the graph stays.
+void constant_done(const ferry_graph* c, int32_t value) {
+  CGraph& graph = CGraph::of(c);
+  if (!graph::is_output(graph.graph(), value)) graph.release_constant(value);
+}
+
+constexpr ferry_host kHost = {sizeof(ferry_host), FERRY_BACKEND_ABI, set_error, evaluate, constant_done};
 
 int usable_processors() {
   cpu_set_t set;

@@ -95,6 +95,7 @@ class Compiler final : public LowerContext {
       } else {
         step = host_step(node, plan.keeps_constant);
       }
+      release_constants(n, plan.keeps_constant);
       if (step == nullptr) continue;
       scratch = std::max(scratch, static_cast<int64_t>(step->scratch_bytes));
       plan.steps.push_back({n, std::move(step)});
@@ -125,6 +126,24 @@ class Compiler final : public LowerContext {
   }
 
   static bool is_view(const NodeRef& node) { return node.op() == "concat" || node.op() == "split"; }
+
+  // Constants that node `n` was the last to use and that are packed now.
+  void release_constants(int n, const std::vector<bool>& keeps_constant) {
+    if (last_use_.empty()) {
+      last_use_.resize(static_cast<size_t>(graph_.value_count), -1);
+      for (int i = 0; i < graph_.node_count; ++i) {
+        for (const int32_t id : NodeRef{&graph_, i}.inputs()) {
+          if (id >= 0) last_use_[static_cast<size_t>(id)] = i;
+        }
+      }
+    }
+    for (const int32_t id : NodeRef{&graph_, n}.inputs()) {
+      if (id < 0 || !is_constant(*graph_.values[id])) continue;
+      if (last_use_[static_cast<size_t>(id)] == n && !keeps_constant[static_cast<size_t>(id)]) {
+        host_.constant_done(&graph_, id);
+      }
+    }
+  }
 
   // A value is kept as NHWC where a kernel reads or writes it; between two host evaluations it stays row-major.
   void choose_pictures() {
@@ -224,6 +243,7 @@ class Compiler final : public LowerContext {
   std::vector<const Lowering*> lowerings_;  // per node; null: evaluated by the host
   std::vector<PlacedValue> values_;
   std::vector<PlacedStep> steps_;
+  std::vector<int> last_use_;  // per value: the last node that reads it
   Placement placement_;
 };
 

@@ -87,14 +87,19 @@ ConvProblem problem_of(const NodeRef& node, const LowerContext& context) {
   return problem;
 }
 
-// Everything that packed weights depend on.
+// Everything that packed weights depend on. Our own tactics pack by channels and kernel alone, so that plans for other
+// picture sizes share them; a foreign library may look at everything.
 std::string weights_key(const NodeRef& node, const ConvTactic& tactic, const ConvProblem& p) {
   const ferry_value* bias = node.input(kBias);
   const ConvShape& s = p.shape;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", tactic.name, isa_name(p.isa),
-                     node.input(kWeight)->identity, bias ? bias->identity : 0, s.batch, s.in_h, s.in_w, s.in_c, s.out_h,
-                     s.out_w, s.out_c, s.kernel_h, s.kernel_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w,
-                     s.groups, p.in_stride, p.out_stride, p.residual_stride, static_cast<int>(p.epilogue.residual));
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", tactic.name, isa_name(p.isa), node.input(kWeight)->identity,
+                                bias ? bias->identity : 0, s.in_c, s.out_c, s.kernel_h, s.kernel_w, s.groups);
+  if (tactic.foreign) {
+    key += fmt::format(" {} {} {} {} {} {} {} {} {} {} {} {} {}", s.batch, s.in_h, s.in_w, s.out_h, s.out_w, s.stride_h,
+                       s.stride_w, s.dilation_h, s.dilation_w, p.in_stride, p.out_stride, p.residual_stride,
+                       static_cast<int>(p.epilogue.residual));
+  }
+  return key;
 }
 
 std::shared_ptr<const AlignedBytes> pack(const NodeRef& node, const ConvTactic& tactic, const ConvProblem& problem,
