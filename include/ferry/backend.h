@@ -195,6 +195,7 @@ typedef struct ferry_backend {
   int32_t (*device_count)(void);
   ferry_code (*device_open)(const ferry_device_options* options, ferry_device** device);
   void (*device_close)(ferry_device* device); /* REQUIRES: no plan of it is left */
+  const char* (*device_text)(const ferry_device* device); /* for people: "avx512, 2 threads"; lives as long as the device */
 
   /* reasons[i] becomes null where node i can run, else a sentence that lives as long as the device. */
   ferry_code (*supports)(ferry_device* device, const ferry_graph* graph, const char** reasons);

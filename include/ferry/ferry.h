@@ -88,6 +88,13 @@ struct Timing {
   int64_t input_height = 0, input_width = 0;  // of the last image
 };
 
+// Bytes that the input size used last takes.
+struct Memory {
+  int64_t weights = 0;      // packed for the device; shared by all that share() gave
+  int64_t activations = 0;  // this detector's own
+  int64_t peak = 0;         // of these, what lives at one time at most: no memory plan can need less
+};
+
 // A loaded detector. One thread at a time; for more threads, `share()`.
 class FERRY_API Detector {
  public:
@@ -108,6 +115,8 @@ class FERRY_API Detector {
   int64_t input_height() const;  // what images are fitted into
   int64_t input_width() const;
   const Timing& timing() const;
+  Memory memory() const;
+  std::string device() const;  // for people: "cpu: avx512, 2 threads"
   const std::string& description() const;  // one line: format, layers, parameters, GFLOPs
   const std::vector<std::string>& warnings() const;  // whole sentences about the file; empty mostly
 

@@ -203,6 +203,13 @@ const std::vector<std::string>& Detector::class_names() const { return impl_->la
 int64_t Detector::input_height() const { return impl_->letterbox_options.height; }
 int64_t Detector::input_width() const { return impl_->letterbox_options.width; }
 const Timing& Detector::timing() const { return impl_->timing; }
+Memory Detector::memory() const {
+  const runtime::Context* context = impl_->lane.last_context();
+  if (context == nullptr) return {};
+  const ferry_plan_info info = context->plan().info();
+  return {info.weight_bytes, info.context_bytes, info.peak_bytes};
+}
+std::string Detector::device() const { return impl_->lane.network().device_text(); }
 const std::string& Detector::description() const { return impl_->lane.network().description(); }
 const std::vector<std::string>& Detector::warnings() const { return impl_->lane.network().source().warnings; }
 

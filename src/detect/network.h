@@ -40,6 +40,7 @@ class Network {
   int64_t stride() const { return stride_; }              // the largest of the head
   bool raw_heads() const { return !anchors_.empty(); }    // outputs are logits; else decoded rows
   const std::string& description() const { return description_; }
+  std::string device_text() const { return fmt::format("{}: {}", device_->backend().name, device_->text()); }
 
   // The raw maps of image `image` in a context that has run. REQUIRES: raw_heads()
   std::vector<vision::HeadMap> head_maps(const runtime::Context& context, int64_t image) const;
@@ -74,6 +75,8 @@ class Lane {
   const std::shared_ptr<Network>& shared_network() const { return network_; }
   // The context for a shape; valid until the next call.
   Result<runtime::Context*> context(const InputShape& shape);
+  // (optional) The one that the last call gave.
+  const runtime::Context* last_context() const { return contexts_.empty() ? nullptr : contexts_.front().context.get(); }
 
  private:
   struct Entry {

@@ -32,6 +32,7 @@ class Device : public std::enable_shared_from_this<Device> {
   Device& operator=(const Device&) = delete;
 
   const ferry_backend& backend() const { return backend_; }
+  std::string text() const { return backend_.device_text(handle_); }  // for people: "avx512, 2 threads"
   ferry_device* handle() const { return handle_; }
 
  private:

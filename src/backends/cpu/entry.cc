@@ -1,5 +1,5 @@
 // The CPU's row of the backend ABI: C functions over Device, Plan and Context.
-#include <new>
+#include <string>
 
 #include "backends/cpu/entry.h"
 #include "backends/cpu/plan.h"
@@ -10,7 +10,9 @@ using ferry::cpu::Device;
 using ferry::cpu::Plan;
 
 struct ferry_device : Device {
-  using Device::Device;
+  explicit ferry_device(int threads)
+      : Device(threads), text(fmt::format("{}, {} thread{}", isa_name(isa), pool.threads(), pool.threads() == 1 ? "" : "s")) {}
+  std::string text;
 };
 struct ferry_plan {
   std::unique_ptr<Plan> plan;
@@ -39,6 +41,8 @@ ferry_code device_open(const ferry_device_options* options, ferry_device** devic
 }
 
 void device_close(ferry_device* device) { delete device; }
+
+const char* device_text(const ferry_device* device) { return device->text.c_str(); }
 
 ferry_code supports(ferry_device*, const ferry_graph* graph, const char** reasons) {
   for (int i = 0; i < graph->node_count; ++i) reasons[i] = nullptr;  // the reference loops do what no kernel does
@@ -121,6 +125,7 @@ const ferry_backend kBackend = {
     .device_count = device_count,
     .device_open = device_open,
     .device_close = device_close,
+    .device_text = device_text,
     .supports = supports,
     .compile = compile,
     .plan_free = plan_free,

@@ -181,6 +181,10 @@ class Run {
                       detector_->input_height(), detector_->input_width()),
           Loud::kYes);
     }
+    if (const Memory memory = detector_->memory(); memory.weights > 0) {
+      say(fmt::format("Memory: {:.1f} MB weights, {:.1f} MB activations ({:.1f} MB live at once)", 1e-6 * static_cast<double>(memory.weights),
+                      1e-6 * static_cast<double>(memory.activations), 1e-6 * static_cast<double>(memory.peak)));
+    }
     const bool saved = !arguments_.nosave || arguments_.save_txt || arguments_.save_crop || arguments_.save_csv;
     if (saved && seen_ > 0) say(fmt::format("Results saved to {}", folder_), Loud::kYes);
     if (arguments_.save_txt) say(fmt::format("{} labels saved to {}/labels", outputs_.labels_written(), folder_), Loud::kYes);
@@ -292,7 +296,7 @@ int run(const Arguments& a) {
     folder = *made;
   }
   if (!a.quiet) {
-    fmt::print(a.json == "-" ? stderr : stdout, "ferry {} {}\n{}: {}\n", version(), a.device, a.weights,
+    fmt::print(a.json == "-" ? stderr : stdout, "ferry {}, {}\n{}: {}\n", version(), (*detector)->device(), a.weights,
                (*detector)->description());
   }
   return Run(a, *std::move(detector), folder).run(*sources);
