@@ -59,7 +59,8 @@ struct SourceInfo {
 
 struct Model {
   graph::Graph graph;
-  // The graph may be given other picture sizes and batches (multiples of the largest stride) and its types inferred anew.
+  // The graph may be given other picture sizes and batches (multiples of the largest stride) and
+  // its types inferred anew.
   bool any_size = false;
   DetectorInfo detector;
   SourceInfo source;

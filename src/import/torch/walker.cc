@@ -21,10 +21,14 @@ bool is_postprocessing(std::string_view class_name) { return short_name(class_na
 
 }  // namespace
 
-const ModuleDef* find_module_def(std::string_view class_name) {
+const ModuleDef* find_module_def(std::string_view class_name, Yaml* yaml) {
   const std::string_view last = short_name(class_name);
   for (const ModuleDef* def : module_table()) {
-    if (std::find(def->classes.begin(), def->classes.end(), last) != def->classes.end()) return def;
+    const auto hit = std::find_if(def->classes.begin(), def->classes.end(),
+                                  [&](const ModuleClass& c) { return c.name == last; });
+    if (hit == def->classes.end()) continue;
+    if (yaml != nullptr) *yaml = hit->yaml;
+    return def;
   }
   return nullptr;
 }

@@ -1,6 +1,8 @@
 // Activation modules of torch.nn and of YOLOv5's utils/activations.py: one op each.
 #include <algorithm>
+#include <array>
 
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -50,15 +52,20 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return walker.op(row->op, module.path, {x}, std::move(attrs));
 }
 
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  if (args.name == "LeakyReLU" && args.has(0)) maker.set(module, "negative_slope", args.rest[0]);
+  return maker.status();
+}
+
 constexpr auto kClasses = [] {
-  std::array<std::string_view, std::size(kRows)> names;
-  for (size_t i = 0; i < std::size(kRows); ++i) names[i] = kRows[i].class_name;
-  return names;
+  std::array<ModuleClass, std::size(kRows)> classes;
+  for (size_t i = 0; i < std::size(kRows); ++i) classes[i] = {kRows[i].class_name, Yaml::kSame};
+  return classes;
 }();
 
 }  // namespace
 
 extern const ModuleDef module_activations;
-const ModuleDef module_activations = {.classes = kClasses, .build = build};
+const ModuleDef module_activations = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -1,5 +1,6 @@
 // nn.BatchNorm2d in eval mode: the running statistics. SyncBatchNorm is the same once training is
 // over.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -18,11 +19,16 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
                    {{"epsilon", epsilon}});
 }
 
-constexpr std::string_view kClasses[] = {"BatchNorm2d", "SyncBatchNorm"};
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  maker.batch_norm(module, args.c1);
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"BatchNorm2d", Yaml::kNorm}, {"SyncBatchNorm"}};
 
 }  // namespace
 
 extern const ModuleDef module_batch_norm2d;
-const ModuleDef module_batch_norm2d = {.classes = kClasses, .build = build};
+const ModuleDef module_batch_norm2d = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -6,26 +6,25 @@
 
 namespace ferry::import::torch {
 
-using graph::ValueId;
-
-Result<ValueId> build_bottleneck_csp(Walker& walker, const Module& module,
-                                     std::span<const ValueId> inputs) {
-  FERRY_TRY(x, only_input(inputs));
-  FERRY_TRY(hidden, walker.run_child(module, "cv1", x));
-  FERRY_TRY(deep, walker.run_child(module, "m", hidden));
-  FERRY_TRY(y1, walker.run_child(module, "cv3", deep));
-  FERRY_TRY(y2, walker.run_child(module, "cv2", x));
-  FERRY_TRY(joined, walker.concat(module.path + ".cat", {y1, y2}));
-  FERRY_TRY(normal, walker.run_child(module, "bn", joined));
-  FERRY_TRY(active, walker.run_child(module, "act", normal));
-  return walker.run_child(module, "cv4", active);
+namespace {
+// BottleneckCSP(c1, c2, n=1, shortcut=True, g=1, e=0.5)
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  FERRY_TRY(expansion, args.number(2, 0.5));
+  const int64_t hidden = scaled_channels(args.c2, expansion);
+  maker.conv_block(module, "cv1", args.c1, hidden);
+  maker.conv2d(module, "cv2", args.c1, hidden, {});
+  maker.conv2d(module, "cv3", hidden, hidden, {});
+  maker.conv_block(module, "cv4", 2 * hidden, args.c2);
+  maker.batch_norm(maker.child(module, "bn", "torch.nn.modules.batchnorm.BatchNorm2d"), 2 * hidden);
+  maker.csp_activation(module, "act");
+  return make_sequence(maker, module, args, hidden);
 }
 
-namespace {
-constexpr std::string_view kClasses[] = {"BottleneckCSP"};
+constexpr ModuleClass kClasses[] = {{"BottleneckCSP", Yaml::kRepeated}};
 }  // namespace
 
 extern const ModuleDef module_bottleneck_csp;
-const ModuleDef module_bottleneck_csp = {.classes = kClasses, .build = build_bottleneck_csp};
+const ModuleDef module_bottleneck_csp = {
+    .classes = kClasses, .build = build_bottleneck_csp, .make = make};
 
 }  // namespace ferry::import::torch

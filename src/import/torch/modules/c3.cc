@@ -19,11 +19,36 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return walker.run_child(module, "cv3", joined);
 }
 
-constexpr std::string_view kClasses[] = {"C3", "C3x", "C3TR", "C3SPP", "C3Ghost"};
+// The family's constructors are (c1, c2, n=1, shortcut=True, g=1, e=0.5); C3SPP has its kernels
+// before n.
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  const size_t first = args.name == "C3SPP" ? 2 : 0;
+  FERRY_TRY(expansion, args.number(first + 2, 0.5));
+  const int64_t hidden = scaled_channels(args.c2, expansion);
+  maker.conv_block(module, "cv1", args.c1, hidden);
+  maker.conv_block(module, "cv2", args.c1, hidden);
+  maker.conv_block(module, "cv3", 2 * hidden, args.c2);
+  if (args.name == "C3SPP") {
+    return maker.child_of(module, "m", "models.common.SPP",
+                          {.c1 = hidden,
+                           .c2 = hidden,
+                           .rest = args.rest.first(std::min<size_t>(args.rest.size(), 1))});
+  }
+  if (args.name == "C3TR") {
+    return maker.child_of(module, "m", "models.common.TransformerBlock",
+                          {.c1 = hidden, .c2 = hidden, .n = args.n});
+  }
+  return make_sequence(maker, module, args, hidden);
+}
+
+constexpr ModuleClass kClasses[] = {
+    {"C3", Yaml::kRepeated},      {"C3x", Yaml::kRepeated}, {"C3TR", Yaml::kRepeated},
+    {"C3Ghost", Yaml::kRepeated}, {"C3SPP", Yaml::kScaled},
+};
 
 }  // namespace
 
 extern const ModuleDef module_c3;
-const ModuleDef module_c3 = {.classes = kClasses, .build = build};
+const ModuleDef module_c3 = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -1,4 +1,5 @@
 // Concat: joins the outputs of several layers.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -11,11 +12,17 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return walker.op("concat", module.path, {inputs.begin(), inputs.end()}, {{"axis", axis}});
 }
 
-constexpr std::string_view kClasses[] = {"Concat"};
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  FERRY_TRY(axis, args.integer(0, 1));
+  maker.set(module, "d", axis);
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"Concat", Yaml::kConcat}};
 
 }  // namespace
 
 extern const ModuleDef module_concat;
-const ModuleDef module_concat = {.classes = kClasses, .build = build};
+const ModuleDef module_concat = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -1,4 +1,5 @@
 // Contract and Expand: blocks of pixels become channels, and back.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -14,11 +15,17 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
                    {{"block", gain}, {"order", std::string("rows")}});
 }
 
-constexpr std::string_view kClasses[] = {"Contract", "Expand"};
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  FERRY_TRY(gain, args.integer(0, 2));
+  maker.set(module, "gain", gain);
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"Contract", Yaml::kContract}, {"Expand", Yaml::kExpand}};
 
 }  // namespace
 
 extern const ModuleDef module_contract;
-const ModuleDef module_contract = {.classes = kClasses, .build = build};
+const ModuleDef module_contract = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

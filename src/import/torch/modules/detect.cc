@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -120,11 +121,58 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
                    {{"anchors", flatten(anchors)}, {"strides", strides}, {"classes", nc}});
 }
 
-constexpr std::string_view kClasses[] = {"Detect"};
+// Detect(nc, anchors, ch): anchors are a list a level, or their number when training is to find
+// them.
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  FERRY_TRY(nc, args.integer(0, 80));
+  if (nc < 1 || nc > 100'000) return error(Code::kInvalid, "{}: {} classes", module.where(), nc);
+  if (!args.has(1)) return error(Code::kInvalid, "{}: no anchors", module.where());
+  const Value& given = *args.rest[1];
+  std::vector<float> numbers;
+  const int64_t levels = std::ssize(args.from);
+  if (const auto count = as_int(&given)) {
+    if (*count < 1 || *count > 100)
+      return error(Code::kInvalid, "{}: {} anchors", module.where(), *count);
+    for (int64_t level = 0; level < levels; ++level) {
+      for (int64_t i = 0; i < *count * 2; ++i) numbers.push_back(static_cast<float>(i));
+    }
+  } else if (given.is_sequence() && std::ssize(given.items) == levels) {
+    for (const Value* level : given.items) {
+      for (const Value* number : level->items) {
+        const auto value = as_float(number);
+        if (!value)
+          return error(Code::kInvalid, "{}: an anchor is {}", module.where(), describe(*number));
+        numbers.push_back(static_cast<float>(*value));
+      }
+    }
+  } else {
+    return error(Code::kInvalid, "{}: anchors are {}, needs a list for each of {} levels",
+                 module.where(), describe(given), levels);
+  }
+  const int64_t pairs = std::ssize(numbers) / 2;
+  if (levels < 1 || pairs < levels || pairs % levels != 0 || std::ssize(numbers) != 2 * pairs) {
+    return error(Code::kInvalid, "{}: {} anchor numbers for {} levels", module.where(),
+                 numbers.size(), levels);
+  }
+  const graph::Shape shape = {levels, pairs / levels, 2};
+  maker.set(module, "nc", nc);
+  module.tensors.push_back({"anchors_in_pixels",
+                            {graph::DType::kF32, shape},
+                            Tensor::of<float>(shape, std::move(numbers)),
+                            false});
+  Module& convs = maker.child(module, "m", "torch.nn.modules.container.ModuleList");
+  for (int64_t i = 0; i < levels; ++i) {
+    maker.conv2d(convs, fmt::format("{}", i), args.from[static_cast<size_t>(i)],
+                 shape[1] * (5 + nc), {.bias = true});
+  }
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"Detect", Yaml::kDetect}};
 
 }  // namespace
 
 extern const ModuleDef module_detect;
-const ModuleDef module_detect = {.classes = kClasses, .build = build};
+const ModuleDef module_detect = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

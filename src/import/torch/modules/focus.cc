@@ -1,6 +1,7 @@
 // Focus (YOLOv5 v2 to v5): the four pixels of every 2 x 2 block become channels, then a Conv. The
 // order is that of torch.cat((x[::2, ::2], x[1::2, ::2], x[::2, 1::2], x[1::2, 1::2])): down the
 // columns of the block.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -15,11 +16,17 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return walker.run_child(module, "conv", blocks);
 }
 
-constexpr std::string_view kClasses[] = {"Focus"};
+// Focus(c1, c2, k, s, p, g, act): its Conv sees four times the channels.
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  return maker.child_of(module, "conv", "models.common.Conv",
+                        {.c1 = args.c1 * 4, .c2 = args.c2, .rest = args.rest});
+}
+
+constexpr ModuleClass kClasses[] = {{"Focus", Yaml::kScaled}};
 
 }  // namespace
 
 extern const ModuleDef module_focus;
-const ModuleDef module_focus = {.classes = kClasses, .build = build};
+const ModuleDef module_focus = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

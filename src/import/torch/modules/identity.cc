@@ -1,4 +1,5 @@
 // Modules that do nothing in eval mode.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -8,11 +9,14 @@ Result<graph::ValueId> build(Walker&, const Module&, std::span<const graph::Valu
   return only_input(inputs);
 }
 
-constexpr std::string_view kClasses[] = {"Identity", "Dropout", "Dropout2d"};
+Status make(Maker& maker, Module&, const MakeArgs&) { return maker.status(); }
+
+constexpr ModuleClass kClasses[] = {
+    {"Identity", Yaml::kSame}, {"Dropout", Yaml::kSame}, {"Dropout2d", Yaml::kSame}};
 
 }  // namespace
 
 extern const ModuleDef module_identity;
-const ModuleDef module_identity = {.classes = kClasses, .build = build};
+const ModuleDef module_identity = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

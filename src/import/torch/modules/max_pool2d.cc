@@ -1,4 +1,5 @@
 // nn.MaxPool2d.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -22,11 +23,20 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
                     {"ceil_mode", int64_t{ceil}}});
 }
 
-constexpr std::string_view kClasses[] = {"MaxPool2d"};
+// nn.MaxPool2d(kernel_size, stride=kernel_size, padding=0)
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  FERRY_TRY(kernel, args.integer(0, 2));
+  FERRY_TRY(stride, args.integer(1, kernel));
+  FERRY_TRY(padding, args.integer(2, 0));
+  maker.max_pool(module, kernel, stride, padding);
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"MaxPool2d", Yaml::kSame}};
 
 }  // namespace
 
 extern const ModuleDef module_max_pool2d;
-const ModuleDef module_max_pool2d = {.classes = kClasses, .build = build};
+const ModuleDef module_max_pool2d = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -16,7 +16,7 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return value;
 }
 
-constexpr std::string_view kClasses[] = {"Sequential"};
+constexpr ModuleClass kClasses[] = {{"Sequential"}};
 
 }  // namespace
 

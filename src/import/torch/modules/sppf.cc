@@ -1,4 +1,5 @@
 // SPPF: one pool applied three times in a row, all joined; equal to SPP with sizes 5, 9, 13.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -18,11 +19,22 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return walker.run_child(module, "cv2", joined);
 }
 
-constexpr std::string_view kClasses[] = {"SPPF"};
+// SPPF(c1, c2, k=5)
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  FERRY_TRY(kernel, args.integer(0, 5));
+  const int64_t hidden = args.c1 / 2;
+  maker.conv_block(module, "cv1", args.c1, hidden);
+  maker.conv_block(module, "cv2", hidden * 4, args.c2);
+  maker.max_pool(maker.child(module, "m", "torch.nn.modules.pooling.MaxPool2d"), kernel, 1,
+                 kernel / 2);
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"SPPF", Yaml::kScaled}};
 
 }  // namespace
 
 extern const ModuleDef module_sppf;
-const ModuleDef module_sppf = {.classes = kClasses, .build = build};
+const ModuleDef module_sppf = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -1,6 +1,7 @@
 // Sum: adds the outputs of several layers; all but the first may have a weight, 2 * sigmoid(w[i]).
 #include <cmath>
 
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -31,11 +32,19 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return sum;
 }
 
-constexpr std::string_view kClasses[] = {"Sum"};
+// Sum(n, weight=False)
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  FERRY_TRY(count, args.integer(0, 2));
+  FERRY_TRY(weighted, args.boolean(1, false));
+  if (weighted) maker.tensor(module, "w", {count - 1});
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"Sum", Yaml::kSame}};
 
 }  // namespace
 
 extern const ModuleDef module_sum;
-const ModuleDef module_sum = {.classes = kClasses, .build = build};
+const ModuleDef module_sum = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -2,6 +2,7 @@
 // [tokens, batch, channels]; here it is [batch, tokens, channels], which is the same arithmetic.
 #include <cmath>
 
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -119,11 +120,37 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
                                     : build_block(walker, module, x);
 }
 
-constexpr std::string_view kClasses[] = {"TransformerBlock", "TransformerLayer", "Linear"};
+// TransformerBlock(c1, c2, num_heads, num_layers) with 4 heads, as C3TR makes it; the layers are
+// args.n.
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  constexpr int64_t kHeads = 4;
+  const int64_t c = args.c2;
+  if (args.c1 != c) maker.conv_block(module, "conv", args.c1, c);
+  maker.linear(maker.child(module, "linear", "torch.nn.modules.linear.Linear"), c, c, true);
+  Module& layers = maker.child(module, "tr", "torch.nn.modules.container.Sequential");
+  for (int64_t i = 0; i < args.n && maker.status().ok(); ++i) {
+    Module& layer = maker.child(layers, fmt::format("{}", i), "models.common.TransformerLayer");
+    for (const std::string_view name : {"q", "k", "v"}) {
+      maker.linear(maker.child(layer, name, "torch.nn.modules.linear.Linear"), c, c, false);
+    }
+    Module& ma = maker.child(layer, "ma", "torch.nn.modules.activation.MultiheadAttention");
+    maker.set(ma, "num_heads", kHeads);
+    maker.tensor(ma, "in_proj_weight", {3 * c, c});
+    maker.tensor(ma, "in_proj_bias", {3 * c});
+    maker.linear(
+        maker.child(ma, "out_proj", "torch.nn.modules.linear.NonDynamicallyQuantizableLinear"), c,
+        c, true);
+    maker.linear(maker.child(layer, "fc1", "torch.nn.modules.linear.Linear"), c, c, false);
+    maker.linear(maker.child(layer, "fc2", "torch.nn.modules.linear.Linear"), c, c, false);
+  }
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"TransformerBlock"}, {"TransformerLayer"}, {"Linear"}};
 
 }  // namespace
 
 extern const ModuleDef module_transformer;
-const ModuleDef module_transformer = {.classes = kClasses, .build = build};
+const ModuleDef module_transformer = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -1,4 +1,5 @@
 // nn.Upsample and its older relatives: nearest or bilinear, by factor or to a size.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -46,11 +47,21 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
   return walker.op("resize", module.path, {x}, std::move(attrs));
 }
 
-constexpr std::string_view kClasses[] = {"Upsample", "UpsamplingNearest2d", "UpsamplingBilinear2d"};
+// nn.Upsample(size, scale_factor, mode)
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  if (args.has(0)) maker.set(module, "size", args.rest[0]);
+  if (args.has(1)) maker.set(module, "scale_factor", args.rest[1]);
+  if (args.has(2)) maker.set(module, "mode", args.rest[2]);
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"Upsample", Yaml::kSame},
+                                    {"UpsamplingNearest2d", Yaml::kSame},
+                                    {"UpsamplingBilinear2d", Yaml::kSame}};
 
 }  // namespace
 
 extern const ModuleDef module_upsample;
-const ModuleDef module_upsample = {.classes = kClasses, .build = build};
+const ModuleDef module_upsample = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch

@@ -1,4 +1,5 @@
 // nn.ZeroPad2d: `padding` is left, right, top, bottom.
+#include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 
 namespace ferry::import::torch {
@@ -14,11 +15,16 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
                    {{"pads", Ints{0, 0, sides[2], sides[0], 0, 0, sides[3], sides[1]}}});
 }
 
-constexpr std::string_view kClasses[] = {"ZeroPad2d"};
+Status make(Maker& maker, Module& module, const MakeArgs& args) {
+  if (args.has(0)) maker.set(module, "padding", args.rest[0]);
+  return maker.status();
+}
+
+constexpr ModuleClass kClasses[] = {{"ZeroPad2d", Yaml::kSame}};
 
 }  // namespace
 
 extern const ModuleDef module_zero_pad2d;
-const ModuleDef module_zero_pad2d = {.classes = kClasses, .build = build};
+const ModuleDef module_zero_pad2d = {.classes = kClasses, .build = build, .make = make};
 
 }  // namespace ferry::import::torch
