@@ -67,7 +67,9 @@ Cut make_cut(const ConvProblem& p) {
   c.patch_row = ((c.max_tile - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1) * s.in_c;
   c.patch_floats = c.flat ? 0 : round_up(s.kernel_h * c.patch_row, 16);
 
-  const int64_t tile_bytes = c.max_tile * s.stride_w * s.stride_h * s.in_c * int64_t{sizeof(float)};
+  const int64_t tile_floats =
+      c.max_tile * s.stride_w * s.stride_h * s.in_c + c.patch_floats * std::min<int64_t>(c.pieces, 2) / c.pieces;
+  const int64_t tile_bytes = tile_floats * int64_t{sizeof(float)};
   c.chunk_tiles = std::clamp<int64_t>(l2_cache_bytes() / 4 / tile_bytes, 1, c.rows * c.pieces);
   c.chunk_patches = c.flat         ? 0
                     : c.pieces < 3 ? c.chunk_tiles
@@ -120,60 +122,95 @@ void copy_patch_row(const ConvProblem& p, const float* row, int64_t x, int64_t c
   std::fill(to + inside * c, to + count * c, 0.0f);
 }
 
-// Where tile `index` lies. `patch` is free memory for its pixels; returns whether it was used.
-bool place_tile(const ConvProblem& p, const Cut& c, const float* input, int64_t index, float* patch,
-                Place* place) {
-  const ConvShape& s = p.shape;
-  const int64_t row = index / c.pieces, piece = index % c.pieces;
-  const int64_t x = c.length * piece / c.pieces;
-  place->pixels = c.length * (piece + 1) / c.pieces - x;
-  place->x = x;
-  place->output = (row * c.length + x) * p.out_stride;
-  place->residual = (row * c.length + x) * p.residual_stride;
-  if (c.flat) {
-    *place = {.a = input + x * p.in_stride,
-              .a_row = p.in_stride,
-              .a_tap_y = 0,
-              .a_tap_x = 0,
-              .first_tap_y = 0,
-              .taps_y = 1,
-              .pixels = place->pixels,
-              .output = place->output,
-              .residual = place->residual,
-              .x = x};
-    return false;
+// Walks the tiles of a problem in order. Divisions happen only where the walk begins: a tile may be
+// as short as 200 cycles, and a division costs twenty.
+class Walk {
+ public:
+  Walk(const ConvProblem& p, const Cut& c, const float* input, int64_t index)
+      : p_(p), c_(c), input_(input), row_(index / c.pieces), piece_(index % c.pieces) {
+    shortest_ = c.length / c.pieces;
+    longer_ = c.length % c.pieces;  // this many pieces, the first ones, are one pixel longer
+    x_ = piece_ * shortest_ + std::min(piece_, longer_);
+    n_ = row_ / p.shape.out_h;
+    y_ = row_ % p.shape.out_h;
+    begin_row();
   }
 
-  const int64_t n = row / s.out_h, y = row % s.out_h;
-  if (p.epilogue.residual == Residual::kBeforeActivationUpsampled2x) {
-    const int64_t h = ceil_div(s.out_h, 2), w = ceil_div(s.out_w, 2);
-    place->residual = ((n * h + y / 2) * w + x / 2) * p.residual_stride;
+  // Puts the next tile's place; `patch` is free memory for its pixels. Returns whether that was
+  // used.
+  bool next(float* patch, Place* place) {
+    const ConvShape& s = p_.shape;
+    const int64_t x = x_, pixels = shortest_ + (piece_ < longer_ ? 1 : 0);
+    place->pixels = pixels;
+    place->x = x;
+    place->output = (row_ * c_.length + x) * p_.out_stride;
+    place->residual = half_ == 1 ? (row_ * c_.length + x) * p_.residual_stride
+                                 : residual_row_ + (x >> 1) * p_.residual_stride;
+    place->first_tap_y = taps_.begin;
+    place->taps_y = taps_.end - taps_.begin;
+    const int64_t left = x * s.stride_w - s.pad_left;
+    const int64_t span = (pixels - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
+    const bool inside = left >= 0 && left + span <= width_;
+    if (inside) {
+      place->a = first_row_ + left * p_.in_stride;
+      place->a_row = s.stride_w * p_.in_stride;
+      place->a_tap_y = tap_y_;
+      place->a_tap_x = s.dilation_w * p_.in_stride;
+    } else {
+      for (int64_t t = 0; t < place->taps_y; ++t) {
+        copy_patch_row(p_, first_row_ + t * tap_y_, left, span, patch + t * c_.patch_row);
+      }
+      place->a = patch;
+      place->a_row = s.stride_w * s.in_c;
+      place->a_tap_y = c_.patch_row;
+      place->a_tap_x = s.dilation_w * s.in_c;
+    }
+    x_ += pixels;
+    if (++piece_ == c_.pieces) end_row();
+    return !inside;
   }
-  const int64_t top = y * s.stride_h - s.pad_top;
-  const TapRange ky = valid_taps(top, s.kernel_h, s.dilation_h, s.in_h);
-  place->first_tap_y = ky.begin;
-  place->taps_y = ky.end - ky.begin;
-  const int64_t left = x * s.stride_w - s.pad_left;
-  const int64_t span = (place->pixels - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
-  const float* first_row =
-      input + (n * s.in_h + top + ky.begin * s.dilation_h) * s.in_w * p.in_stride;
-  if (left >= 0 && left + span <= s.in_w) {
-    place->a = first_row + left * p.in_stride;
-    place->a_row = s.stride_w * p.in_stride;
-    place->a_tap_y = s.dilation_h * s.in_w * p.in_stride;
-    place->a_tap_x = s.dilation_w * p.in_stride;
-    return false;
+
+ private:
+  void begin_row() {
+    const ConvShape& s = p_.shape;
+    if (c_.flat) {
+      first_row_ = input_;
+      width_ = c_.length;
+      taps_ = {0, 1};
+      return;
+    }
+    const int64_t top = y_ * s.stride_h - s.pad_top;
+    taps_ = valid_taps(top, s.kernel_h, s.dilation_h, s.in_h);
+    first_row_ = input_ + (n_ * s.in_h + top + taps_.begin * s.dilation_h) * s.in_w * p_.in_stride;
+    width_ = s.in_w;
+    tap_y_ = s.dilation_h * s.in_w * p_.in_stride;
+    half_ = p_.epilogue.residual == Residual::kBeforeActivationUpsampled2x ? 2 : 1;
+    if (half_ == 2) {
+      const int64_t h = ceil_div(s.out_h, 2), w = ceil_div(s.out_w, 2);
+      residual_row_ = (n_ * h + y_ / 2) * w * p_.residual_stride;
+    }
   }
-  for (int64_t t = 0; t < place->taps_y; ++t) {
-    copy_patch_row(p, first_row + t * s.dilation_h * s.in_w * p.in_stride, left, span,
-                   patch + t * c.patch_row);
+
+  void end_row() {
+    piece_ = x_ = 0;
+    ++row_;
+    if (++y_ == p_.shape.out_h) {
+      y_ = 0;
+      ++n_;
+    }
+    begin_row();
   }
-  place->a = patch;
-  place->a_row = s.stride_w * s.in_c;
-  place->a_tap_y = c.patch_row;
-  place->a_tap_x = s.dilation_w * s.in_c;
-  return true;
-}
+
+  const ConvProblem& p_;
+  const Cut& c_;
+  const float* input_;
+  int64_t row_, piece_, x_ = 0, n_ = 0, y_ = 0;
+  int64_t shortest_ = 0, longer_ = 0;
+  // Of the row:
+  const float* first_row_ = nullptr;  // the input row of the first tap inside the picture
+  int64_t width_ = 0, tap_y_ = 0, residual_row_ = 0, half_ = 1;
+  TapRange taps_ = {0, 0};
+};
 
 // A block of output channels: its packed weights are init[width], then [kernel_h][kernel_w][in_c /
 // groups][width].
@@ -208,70 +245,96 @@ struct Run {
   bool plain;  // nothing follows the sums: whole vectors may be written straight to the output
 };
 
-void run_tile(const Run& r, const Block& block, const Place& place, float* sums) {
-  const ConvShape& s = r.p.shape;
+// One block of output channels, with everything that its tiles share.
+struct BlockRun {
+  const Run& r;
+  Block block;
+  bool direct;  // the tile writes to the output itself
+  const float* weights;
+  float* output;
+  const float* residual;
+  GemmTile tile;
+  EpilogueRows rows;
+};
+
+BlockRun begin_block(const Run& r, const Block& block, float* sums) {
   const float* packed = static_cast<const float*>(r.args.packed) + block.packed;
-  float* output = static_cast<float*>(r.args.output) + place.output + block.first_c;
-  const int64_t in_c = s.in_c_per_group();
+  const float* residual = static_cast<const float*>(r.args.residual);
+  const bool direct = r.plain && block.channels == block.width;
+  BlockRun b = {.r = r,
+                .block = block,
+                .direct = direct,
+                .weights = packed + block.width,
+                .output = static_cast<float*>(r.args.output) + block.first_c,
+                .residual = residual ? residual + block.first_c : nullptr,
+                .tile = {},
+                .rows = {}};
+  b.tile.init = packed;
+  b.tile.out = sums;
+  b.tile.out_row = direct ? r.p.out_stride : block.width;
+  b.rows.sums = sums;
+  b.rows.sums_step = block.width;
+  b.rows.output_step = r.p.out_stride;
+  b.rows.residual_step = r.p.residual_stride;
+  b.rows.cols = block.channels;
+  b.rows.mode = r.p.epilogue.residual;
+  b.rows.activation = r.p.epilogue.activation;
+  return b;
+}
+
+// Pixels [first, first + count) of a tile.
+void run_pixels(BlockRun& b, const Place& place, int64_t first, int64_t count) {
+  const ConvProblem& p = b.r.p;
+  const int64_t in_c = p.shape.in_c_per_group();
   const bool joined = place.a_tap_x == in_c;
-  const int64_t max_rows = r.cut.tiles->max_rows[block.vecs];
-  const int64_t parts = ceil_div(place.pixels, max_rows);
+  float* output = b.output + place.output + first * p.out_stride;
+  b.tile.a = place.a + b.block.first_in_c + first * place.a_row;
+  b.tile.a_row = place.a_row;
+  b.tile.taps_y = place.taps_y;
+  b.tile.a_tap_y = place.a_tap_y;
+  b.tile.taps_x = joined ? 1 : p.shape.kernel_w;
+  b.tile.a_tap_x = place.a_tap_x;
+  b.tile.k = joined ? p.shape.kernel_w * in_c : in_c;
+  b.tile.b = b.weights + b.block.width * place.first_tap_y * p.shape.kernel_w * in_c;
+  if (b.direct) b.tile.out = output;
+  b.r.cut.tiles->fn[b.block.vecs][count](b.tile);
+  if (b.direct) return;
+  b.rows.output = output;
+  b.rows.rows = count;
+  b.rows.x = place.x + first;
+  if (b.residual) {
+    const int64_t shift = p.epilogue.residual == Residual::kBeforeActivationUpsampled2x ? 1 : 0;
+    const int64_t pixels = (b.rows.x >> shift) - (place.x >> shift);
+    b.rows.residual = b.residual + place.residual + pixels * p.residual_stride;
+  }
+  b.r.epilogue(b.rows);
+}
+
+void run_tile(BlockRun& b, const Place& place) {
+  const int64_t max_rows = b.r.cut.tiles->max_rows[b.block.vecs];
+  if (place.pixels <= max_rows) return run_pixels(b, place, 0, place.pixels);
+  const int64_t parts = ceil_div(place.pixels, max_rows);  // a triple among pairs
   for (int64_t part = 0; part < parts; ++part) {
-    const int64_t first = place.pixels * part / parts,
-                  rows = place.pixels * (part + 1) / parts - first;
-    const bool direct = r.plain && block.channels == block.width;
-    const GemmTile tile = {
-        .a = place.a + block.first_in_c + first * place.a_row,
-        .a_row = place.a_row,
-        .taps_y = place.taps_y,
-        .a_tap_y = place.a_tap_y,
-        .taps_x = joined ? 1 : s.kernel_w,
-        .a_tap_x = place.a_tap_x,
-        .k = joined ? s.kernel_w * in_c : in_c,
-        .b = packed + block.width * (1 + place.first_tap_y * s.kernel_w * in_c),
-        .init = packed,
-        .out = direct ? output + first * r.p.out_stride : sums,
-        .out_row = direct ? r.p.out_stride : block.width,
-    };
-    r.cut.tiles->fn[block.vecs][rows](tile);
-    if (direct) continue;
-    const float* residual = static_cast<const float*>(r.args.residual);
-    const int64_t residual_first = r.p.epilogue.residual == Residual::kBeforeActivationUpsampled2x
-                                       ? (place.x + first) / 2 - place.x / 2
-                                       : first;
-    r.epilogue({
-        .sums = sums,
-        .sums_step = block.width,
-        .output = output + first * r.p.out_stride,
-        .output_step = r.p.out_stride,
-        .residual = residual ? residual + place.residual + residual_first * r.p.residual_stride +
-                                   block.first_c
-                             : nullptr,
-        .residual_step = r.p.residual_stride,
-        .rows = rows,
-        .cols = block.channels,
-        .x = place.x + first,
-        .mode = r.p.epilogue.residual,
-        .activation = r.p.epilogue.activation,
-    });
+    const int64_t first = place.pixels * part / parts;
+    run_pixels(b, place, first, place.pixels * (part + 1) / parts - first);
   }
 }
 
 void run_tiles(const Run& r, std::pair<int64_t, int64_t> tiles, std::pair<int64_t, int64_t> blocks,
                int worker) {
-  const float* input = static_cast<const float*>(r.args.input);
   const Scratch scratch = scratch_of(r.cut, r.args.scratch, worker);
-  int64_t next = tiles.first;
-  while (next < tiles.second) {
+  Walk walk(r.p, r.cut, static_cast<const float*>(r.args.input), tiles.first);
+  int64_t left = tiles.second - tiles.first;
+  while (left > 0) {
     int64_t count = 0, patches = 0;
-    while (next < tiles.second && count < r.cut.chunk_tiles &&
-           (r.cut.flat || patches < r.cut.chunk_patches)) {
+    while (left > 0 && count < r.cut.chunk_tiles && (r.cut.flat || patches < r.cut.chunk_patches)) {
       float* patch = scratch.patches + patches * r.cut.patch_floats;
-      patches += place_tile(r.p, r.cut, input, next++, patch, &scratch.places[count++]);
+      patches += walk.next(patch, &scratch.places[count++]);
+      --left;
     }
-    for (int64_t b = blocks.first; b < blocks.second; ++b) {
-      const Block block = block_at(r.p, r.cut, b);
-      for (int64_t t = 0; t < count; ++t) run_tile(r, block, scratch.places[t], scratch.sums);
+    for (int64_t index = blocks.first; index < blocks.second; ++index) {
+      BlockRun block = begin_block(r, block_at(r.p, r.cut, index), scratch.sums);
+      for (int64_t t = 0; t < count; ++t) run_tile(block, scratch.places[t]);
     }
   }
 }
