@@ -17,7 +17,7 @@ bool valid_id(const Graph& graph, ValueId id) {
 // Attributes: all known, all of the declared type, required ones present; with `fill`, defaults are put in.
 Status check_attrs(const OpDef& op, Attrs& attrs, bool fill) {
   for (auto& [name, value] : attrs) {
-    const auto def = std::find_if(op.attrs.begin(), op.attrs.end(), [&](const AttrDef& d) { return d.name == name; });
+    const auto def = std::find_if(op.attrs.begin(), op.attrs.end(), [&wanted = name](const AttrDef& d) { return d.name == wanted; });
     if (def == op.attrs.end()) return error(Code::kInvalid, "has no attribute '{}'", name);
     if (def->fallback.index() == value.index()) continue;
     // A list or number written without a point is read as integers; the op says that it wants floats.
