@@ -90,6 +90,8 @@ Result<Model> import_weights(Checkpoint& checkpoint, const Value& weights,
   FERRY_CHECK_OK(fill_from_state_dict(yaml.tree, weights, tensors));
   FERRY_TRY(model, assemble(yaml.tree, &tensors, constant_budget(checkpoint), options));
   if (!yaml.note.empty()) model.source.warnings.push_back(yaml.note);
+  model.source.release.clear();  // weights do not tell
+  model.source.producer.clear();
   return model;
 }
 

@@ -146,13 +146,18 @@ Result<ModuleTree> read_modules(const Pickle& pickle, const Value& object, Tenso
 }
 
 int64_t count_parameters(const ModuleTree& tree) {
-  std::set<const void*> seen;
+  std::set<const void*> seen;  // modules, and the bytes of tensors
   int64_t count = 0;
-  for (const Module& module : tree.modules) {
+  std::vector<const Module*> open = {tree.root};
+  while (!open.empty()) {
+    const Module& module = *open.back();
+    open.pop_back();
+    if (!seen.insert(&module).second) continue;
     for (const ModuleTensor& t : module.tensors) {
       const bool counted = t.is_parameter && (!t.tensor || seen.insert(t.tensor->data()).second);
       if (counted) count += graph::elements(t.type.shape);
     }
+    for (const auto& [name, child] : module.children) open.push_back(child);
   }
   return count;
 }

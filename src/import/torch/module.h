@@ -71,7 +71,7 @@ bool is_module(const Value& value);
 // their storage; the message names the module.
 Result<ModuleTree> read_modules(const Pickle& pickle, const Value& object, TensorReader& tensors);
 
-// Elements of all parameters, shared tensors once, as Ultralytics counts them.
+// Elements of all parameters below the root, shared ones once, as Ultralytics counts them.
 int64_t count_parameters(const ModuleTree& tree);
 
 }  // namespace ferry::import::torch
