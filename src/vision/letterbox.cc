@@ -74,6 +74,54 @@ struct Target {
   }
 };
 
+// The rows of the scaled picture, red first: resized as the plan says, or only put in order.
+struct ScaledRows {
+  const PictureView& picture;
+  const RowPlan* across;  // null: the picture keeps its size
+  const Taps& down;
+  const RowKernels& kernels;
+
+  // Valid until the next call with this scratch.
+  const uint8_t* row(int64_t y, Scratch& scratch) const {
+    uint8_t* out = scratch.pixels.data();
+    if (across) {
+      resize(y, scratch, out);
+      return out;
+    }
+    if (picture.format == PixelFormat::kRgb8) return picture.row(y);
+    kernels.swap(picture.row(y), picture.width, out);
+    return out;
+  }
+
+ private:
+  void resize(int64_t y, Scratch& scratch, uint8_t* out) const {
+    // A row of weight 0 need not be resized: an exact ratio of 3 takes one row of three.
+    const int64_t first = down.weight0[y] != 0 ? down.first[y] : down.second[y];
+    const int64_t second = down.weight1[y] != 0 ? down.second[y] : first;
+    // What is there already must not be overwritten by the other.
+    const int16_t* row1 = held(second, scratch);
+    const int16_t* row0 = resized_across(first, scratch, row1);
+    if (!row1) row1 = resized_across(second, scratch, row0);
+    kernels.down(row0, row1, down.weight0[y], down.weight1[y], across->pixels * 3, out);
+  }
+
+  static const int16_t* held(int64_t y, const Scratch& scratch) {
+    for (int slot = 0; slot < 2; ++slot) {
+      if (scratch.held[slot] == y) return scratch.rows[slot].data();
+    }
+    return nullptr;
+  }
+
+  // Takes a slot other than `keep`'s (null: any).
+  const int16_t* resized_across(int64_t y, Scratch& scratch, const int16_t* keep) const {
+    if (const int16_t* row = held(y, scratch)) return row;
+    const int slot = scratch.rows[0].data() == keep ? 1 : 0;
+    kernels.across(*across, picture.row(y), scratch.rows[slot].data());
+    scratch.held[slot] = y;
+    return scratch.rows[slot].data();
+  }
+};
+
 }  // namespace
 
 Result<LetterboxPlan> plan_letterbox(int64_t picture_width, int64_t picture_height,
@@ -186,37 +234,7 @@ Status Letterbox::run(const PictureView& picture, TensorLayout layout, T* output
   const RowKernels& kernels = tables_->kernels;
   const Target<T> target = {output, plan_.input_width, plan_.input_height, layout, kernels};
 
-  // The picture's row `y` resized across, kept in a slot other than `keep`'s.
-  const auto resized_row = [&](Scratch& scratch, int64_t y, const int16_t* keep) {
-    for (int slot = 0; slot < 2; ++slot) {
-      if (scratch.held[slot] == y) return scratch.rows[slot].data();
-    }
-    const int slot = scratch.rows[0].data() == keep ? 1 : 0;
-    kernels.across(*across, picture.row(y), scratch.rows[slot].data());
-    scratch.held[slot] = y;
-    return scratch.rows[slot].data();
-  };
-  // The finished row `y` of the scaled picture.
-  const auto scaled_row = [&](Scratch& scratch, int64_t y) -> const uint8_t* {
-    if (across) {
-      const Taps& down = tables_->down;
-      // A row of weight 0 need not be resized: an exact ratio of 3 takes one row of three.
-      const bool two = down.weight1[y] != 0;
-      const bool one = down.weight0[y] != 0;
-      int64_t y0 = one ? down.first[y] : down.second[y];
-      int64_t y1 = two ? down.second[y] : y0;
-      // The row that is there already must not be overwritten by the other.
-      const int16_t* row1 = nullptr;
-      if (scratch.held[0] == y1 || scratch.held[1] == y1) row1 = resized_row(scratch, y1, nullptr);
-      const int16_t* row0 = resized_row(scratch, y0, row1);
-      if (!row1) row1 = resized_row(scratch, y1, row0);
-      kernels.down(row0, row1, down.weight0[y], down.weight1[y], samples, scratch.pixels.data());
-      return scratch.pixels.data();
-    }
-    if (!swap) return picture.row(y);
-    kernels.swap(picture.row(y), picture.width, scratch.pixels.data());
-    return scratch.pixels.data();
-  };
+  const ScaledRows scaled = {picture, across, tables_->down, kernels};
   const int64_t left = plan_.pad_left;
   const int64_t right = left + plan_.scaled_width;
   const auto rows = [&](int64_t begin, int64_t end, int worker) {
@@ -228,7 +246,7 @@ Status Letterbox::run(const PictureView& picture, TensorLayout layout, T* output
         continue;
       }
       target.fill(y, 0, left);
-      target.write(y, left, plan_.scaled_width, scaled_row(scratch, inner), scratch);
+      target.write(y, left, plan_.scaled_width, scaled.row(inner, scratch), scratch);
       target.fill(y, right, plan_.input_width);
     }
   };
