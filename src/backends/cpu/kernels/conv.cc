@@ -10,6 +10,8 @@ std::span<const ConvTactic* const> conv_tactics() {
   static constexpr const ConvTactic* kTactics[] = {
     &conv_depthwise,
     &conv_winograd4,
+    &conv_winograd_stem,
+    &conv_winograd_s2,
     &conv_igemm,
 #if defined(FERRY_HAVE_ONEDNN)
     &conv_onednn,

@@ -67,8 +67,8 @@ Cut make_cut(const ConvProblem& p) {
   c.patch_row = ((c.max_tile - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1) * s.in_c;
   c.patch_floats = c.flat ? 0 : round_up(s.kernel_h * c.patch_row, 16);
 
-  const int64_t tile_floats =
-      c.max_tile * s.stride_w * s.stride_h * s.in_c + c.patch_floats * std::min<int64_t>(c.pieces, 2) / c.pieces;
+  const int64_t tile_floats = c.max_tile * s.stride_w * s.stride_h * s.in_c +
+                              c.patch_floats * std::min<int64_t>(c.pieces, 2) / c.pieces;
   const int64_t tile_bytes = tile_floats * int64_t{sizeof(float)};
   c.chunk_tiles = std::clamp<int64_t>(l2_cache_bytes() / 4 / tile_bytes, 1, c.rows * c.pieces);
   c.chunk_patches = c.flat         ? 0

@@ -8,6 +8,8 @@ namespace ferry::cpu {
 
 extern const ConvTactic conv_depthwise;
 extern const ConvTactic conv_winograd4;
+extern const ConvTactic conv_winograd_stem;
+extern const ConvTactic conv_winograd_s2;
 extern const ConvTactic conv_igemm;
 extern const ConvTactic conv_onednn;  // where FERRY_HAVE_ONEDNN
 extern const ConvTactic conv_reference;

@@ -65,8 +65,10 @@ ConvShape transposed(int64_t hw, int64_t in_c, int64_t out_c, int64_t k, int64_t
 TEST(ConvTranspose, GatheringEqualsScattering) {
   const ConvShape shapes[] = {
       transposed(5, 32, 32, 4, 2, 1, 1, 32),  // DWConvTranspose2d of YOLOv5
-      transposed(5, 19, 19, 2, 2, 0, 1, 19), transposed(5, 8, 20, 2, 2, 0, 1, 1),
-      transposed(4, 3, 17, 3, 1, 1, 1, 1),   transposed(4, 5, 6, 3, 3, 0, 2, 1),
+      transposed(5, 19, 19, 2, 2, 0, 1, 19),
+      transposed(5, 8, 20, 2, 2, 0, 1, 1),
+      transposed(4, 3, 17, 3, 1, 1, 1, 1),
+      transposed(4, 5, 6, 3, 3, 0, 2, 1),
       transposed(4, 5, 6, 3, 2, 1, 2, 1),  // stride and dilation share a factor: some outputs have
                                            // no taps
       transposed(3, 4, 5, 1, 2, 0, 1, 1),

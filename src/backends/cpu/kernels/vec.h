@@ -6,15 +6,17 @@
 // the matching target region; see there. The AVX namespaces may be used only inside such a region.
 // Without them (not x86-64) the names mean the portable one.
 //
-//   load(p) load(p, mask) store(p, v) store(p, v, mask)     no alignment needed; masked-out
-//   elements are not touched first(n)                                                the mask of
-//   lanes below n zero() set(x) load_all(p)                               load_all: *p in every
-//   lane a + b, a - b, a * b, a / b, min, max, abs, negate       min(a, b), max(a, b): b where a or
-//   b is NaN fma(a, b, c) = a * b + c        fms(a, b, c) = a * b - c        nfma(a, b, c) = c - a
-//   * b add_exponent(v, kRoundBias + n)                         v * 2^n, n integral, v and the
-//   result normal reciprocal(v)                                           1 / v within 2 ulp, |v|
-//   normal and below 2^126 select_negative(s, a, b)                                a where s has
-//   its sign bit set, else b
+// clang-format off
+//   load(p) load(p, mask) store(p, v) store(p, v, mask)  any alignment; masked-out elements are not touched
+//   first(n), between(a, b)                              masks: lanes below n; lanes a to b - 1
+//   zero(), set(x), load_all(p)                          load_all: *p in every lane
+//   a + b, a - b, a * b, a / b, abs, negate
+//   min(a, b), max(a, b)                                 b where a or b is NaN
+//   fma(a, b, c), fms(a, b, c), nfma(a, b, c)            a * b + c, a * b - c, c - a * b
+//   add_exponent(v, kRoundBias + n)                      v * 2^n, n integral, v and the result normal
+//   reciprocal(v)                                        1 / v within 2 ulp, |v| normal and below 2^126
+//   select_negative(s, a, b)                             a where s has its sign bit set, else b
+// clang-format on
 #pragma once
 
 #include <cmath>
@@ -44,10 +46,11 @@ struct Vec {
   static constexpr int kLanes = 4;
 };
 struct Mask {
-  int n;
+  int begin, end;
 };
 
-FERRY_INLINE Mask first(int n) { return {n}; }
+FERRY_INLINE Mask first(int n) { return {0, n}; }
+FERRY_INLINE Mask between(int a, int b) { return {a, b}; }
 FERRY_INLINE Vec zero() { return {Floats{}}; }
 FERRY_INLINE Vec set(float x) { return {Floats{x, x, x, x}}; }
 FERRY_INLINE Vec load_all(const float* p) { return set(*p); }
@@ -59,11 +62,11 @@ FERRY_INLINE Vec load(const float* p) {
 FERRY_INLINE void store(float* p, Vec a) { std::memcpy(p, &a.v, sizeof a.v); }
 FERRY_INLINE Vec load(const float* p, Mask m) {
   Vec r = zero();
-  for (int i = 0; i < m.n; ++i) r.v[i] = p[i];
+  for (int i = m.begin; i < m.end; ++i) r.v[i] = p[i];
   return r;
 }
 FERRY_INLINE void store(float* p, Vec a, Mask m) {
-  for (int i = 0; i < m.n; ++i) p[i] = a.v[i];
+  for (int i = m.begin; i < m.end; ++i) p[i] = a.v[i];
 }
 FERRY_INLINE Vec operator+(Vec a, Vec b) { return {a.v + b.v}; }
 FERRY_INLINE Vec operator-(Vec a, Vec b) { return {a.v - b.v}; }
@@ -101,6 +104,7 @@ struct Mask {
 FERRY_INLINE Mask first(int n) {
   return {_mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))};
 }
+FERRY_INLINE Mask between(int a, int b) { return {_mm256_andnot_si256(first(a).v, first(b).v)}; }
 FERRY_INLINE Vec zero() { return {_mm256_setzero_ps()}; }
 FERRY_INLINE Vec set(float x) { return {_mm256_set1_ps(x)}; }
 FERRY_INLINE Vec load_all(const float* p) { return {_mm256_broadcast_ss(p)}; }
@@ -142,6 +146,9 @@ struct Mask {
 };
 
 FERRY_INLINE Mask first(int n) { return {static_cast<__mmask16>(n >= 16 ? 0xffff : (1 << n) - 1)}; }
+FERRY_INLINE Mask between(int a, int b) {
+  return {static_cast<__mmask16>(first(b).v & ~first(a).v)};
+}
 FERRY_INLINE Vec zero() { return {_mm512_setzero_ps()}; }
 FERRY_INLINE Vec set(float x) { return {_mm512_set1_ps(x)}; }
 FERRY_INLINE Vec load_all(const float* p) { return {_mm512_set1_ps(*p)}; }
