@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 int main(int argc, char** argv) {
   std::vector<fs::path> files;
   try {
-    for (const std::string argument : std::vector<std::string>(argv + 1, argv + argc)) {
+    for (const std::string& argument : std::vector<std::string>(argv + 1, argv + argc)) {
       if (!fs::is_directory(argument)) {
         files.emplace_back(argument);
         continue;

@@ -156,10 +156,11 @@ Status make(Maker& maker, Module& module, const MakeArgs& args) {
   }
   const graph::Shape shape = {levels, pairs / levels, 2};
   maker.set(module, "nc", nc);
-  module.tensors.push_back({"anchors_in_pixels",
-                            {graph::DType::kF32, shape},
-                            Tensor::of<float>(shape, std::move(numbers)),
-                            false});
+  ModuleTensor& anchors = module.tensors.emplace_back();
+  anchors.name = "anchors_in_pixels";
+  anchors.tensor = Tensor::of<float>(shape, std::move(numbers));
+  anchors.type = anchors.tensor->type();
+  anchors.is_parameter = false;
   Module& convs = maker.child(module, "m", "torch.nn.modules.container.ModuleList");
   for (int64_t i = 0; i < levels; ++i) {
     maker.conv2d(convs, fmt::format("{}", i), args.from[static_cast<size_t>(i)],
