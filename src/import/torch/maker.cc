@@ -6,8 +6,8 @@ namespace ferry::import::torch {
 namespace {
 
 // yolov5x6 has 140 million parameters and 1300 modules.
-constexpr int64_t kMaxElements = int64_t{1} << 31;
-constexpr size_t kMaxModules = 50'000;
+constexpr int64_t kMaxElements = int64_t{1} << 28;
+constexpr size_t kMaxModules = 20'000;
 constexpr int64_t kMaxChannels = 1 << 20;
 
 Error bad_argument(const MakeArgs& args, size_t i, std::string_view needs) {
@@ -44,7 +44,6 @@ Result<std::vector<int64_t>> MakeArgs::integers(size_t i, std::vector<int64_t> f
 
 Module* Maker::module(std::string_view class_name, std::string path) {
   Module* module = tree_.add(arena_.keep(std::string(class_name)), std::move(path));
-  module->attributes = arena_.add(Kind::kDict);
   if (tree_.modules.size() > kMaxModules)
     fail(*module, fmt::format("more than {} modules", kMaxModules));
   return module;
@@ -127,12 +126,7 @@ void Maker::csp_activation(Module& parent, std::string_view name) {
 }
 
 void Maker::set(Module& module, std::string_view name, const Value* value) {
-  auto* dict =
-      const_cast<Value*>(module.attributes);  // made by module(), ours until the tree is done
-  Value* key = arena_.add(Kind::kString);
-  key->text = arena_.keep(std::string(name));
-  dict->pairs.push_back(key);
-  dict->pairs.push_back(value);
+  module.attributes[arena_.keep(std::string(name))] = value;
 }
 void Maker::set(Module& module, std::string_view name, int64_t value) {
   set(module, name, arena_.add_int(value));

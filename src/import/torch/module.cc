@@ -8,6 +8,7 @@ namespace ferry::import::torch {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr size_t kMaxParts = 10'000;  // children, or tensors, of one module
 
 Error bad_attribute(const Module& module, std::string_view name, const Value& value,
                     std::string_view needs) {
@@ -31,7 +32,9 @@ class Loader {
     if (state == nullptr)
       return error(Code::kInvalid, "{} at '{}' has no state", describe(object), path);
     Module* module = tree_.add(class_name(object), path);
-    module->attributes = state;
+    for (const auto& [key, value] : entries(*state)) {
+      if (key->is_string()) module->attributes[key->text] = value;
+    }
     FERRY_CHECK_OK(load_tensors(*module, torch::find(*state, "_parameters"), true));
     FERRY_CHECK_OK(load_tensors(*module, torch::find(*state, "_buffers"), false));
     FERRY_CHECK_OK(load_children(*module, torch::find(*state, "_modules"), depth));
@@ -40,8 +43,15 @@ class Loader {
   }
 
  private:
+  static Status check_parts(const Module& module, const Value& named) {
+    const size_t count = entries(named).size();
+    if (count <= kMaxParts) return {};
+    return error(Code::kInvalid, "{}: {} parts; the limit is {}", module.where(), count, kMaxParts);
+  }
+
   Status load_tensors(Module& module, const Value* named, bool is_parameter) {
     if (named == nullptr) return {};
+    FERRY_CHECK_OK(check_parts(module, *named));
     for (const auto& [key, value] : entries(*named)) {
       if (value->is_none() || !key->is_string()) continue;
       FERRY_TRY(tensor,
@@ -54,6 +64,7 @@ class Loader {
 
   Status load_children(Module& module, const Value* named, int depth) {
     if (named == nullptr) return {};
+    FERRY_CHECK_OK(check_parts(module, *named));
     for (const auto& [key, value] : entries(*named)) {
       if (value->is_none() || !key->is_string()) continue;
       const std::string path = module.path.empty() ? std::string(key->text)
@@ -86,7 +97,8 @@ const ModuleTensor* Module::tensor(std::string_view name) const {
 }
 
 const Value* Module::attribute(std::string_view name) const {
-  return attributes == nullptr ? nullptr : find(*attributes, name);
+  const auto it = attributes.find(name);
+  return it == attributes.end() ? nullptr : it->second;
 }
 
 std::string Module::where() const {

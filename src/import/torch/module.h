@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,7 +31,7 @@ struct ModuleTensor {
 struct Module {
   std::string_view class_name;  // "models.common.Conv"
   std::string path;             // "model.4.cv1"; of the first place where a shared module stands
-  const Value* attributes = nullptr;  // a mapping; what is left of __dict__ (optional)
+  std::map<std::string_view, const Value*> attributes = {};  // what is left of __dict__
   std::vector<ModuleTensor> tensors;
   std::vector<std::pair<std::string, Module*>> children;  // absent ones (None) are left out
 
@@ -67,8 +68,8 @@ struct ModuleTree {
 // True for an object that was restored with `_modules` or `_parameters`, as every nn.Module is.
 bool is_module(const Value& value);
 
-// Reads the tree under `object`. Fails on cycles, more than 64 levels, and tensors that do not fit
-// their storage; the message names the module.
+// Reads the tree under `object`. Fails on cycles, more than 64 levels or 10 000 children, and
+// tensors that do not fit their storage; the message names the module.
 Result<ModuleTree> read_modules(const Pickle& pickle, const Value& object, TensorReader& tensors);
 
 // Elements of all parameters below the root, shared ones once, as Ultralytics counts them.

@@ -233,12 +233,13 @@ class Machine {
       return push(*line == "01" ? true_ : false_);
     std::string_view digits = *line;
     if (digits.ends_with('L')) digits.remove_suffix(1);
+    const char* last = digits.data() + digits.size();
     int64_t value = 0;
-    const auto [end, failure] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (failure != std::errc() || end != digits.data() + digits.size()) {
-      return error(Code::kInvalid, "'{}' is not an integer of 64 bits", digits.substr(0, 40));
+    const auto [end, failure] = std::from_chars(digits.data(), last, value);
+    if (end != last || failure == std::errc::invalid_argument) {
+      return error(Code::kInvalid, "'{}' is not an integer", digits.substr(0, 40));
     }
+    if (failure != std::errc()) return push_text(Kind::kBigInt, digits);
     return push(arena_->add_int(value));
   }
 

@@ -27,7 +27,7 @@ enum class Kind : unsigned char {
   kNone,
   kBool,    // integer: 0 or 1
   kInt,     // integer
-  kBigInt,  // text: two's complement bytes, little-endian
+  kBigInt,  // text: as written, little-endian bytes or decimal digits
   kFloat,   // real
   kString,  // text: UTF-8 (or raw bytes, from Python 2)
   kBytes,   // text

@@ -14,7 +14,8 @@ using graph::Tensor;
 using graph::ValueId;
 
 // Modules may be shared, so a small file can describe a network of any size.
-constexpr int64_t kMaxRuns = 200'000;
+constexpr int64_t kMaxRuns = 20'000;
+constexpr size_t kMaxNodes = 10'000;  // yolov5x6 has 800
 
 // Layers that post-process: ferry does that itself, outside the network.
 bool is_postprocessing(std::string_view class_name) { return short_name(class_name) == "NMS"; }
@@ -66,8 +67,13 @@ Result<ValueId> Walker::run_optional(const Module& module, std::string_view name
 
 Result<ValueId> Walker::op(std::string_view op, std::string_view name, std::vector<ValueId> inputs,
                            graph::Attrs attrs) {
-  return graph::add_op(graph_, ops::op(op), name.empty() ? op : name, std::move(inputs),
-                       std::move(attrs));
+  if (graph_.nodes.size() >= kMaxNodes) {
+    return error(Code::kNoMemory, "the network has more than {} nodes", kMaxNodes);
+  }
+  if (name.empty()) name = op;
+  const int use = ++name_uses_[std::string(name)];  // a shared module runs more than once
+  const std::string unique = use == 1 ? std::string(name) : fmt::format("{}:{}", name, use);
+  return graph::add_op(graph_, ops::op(op), unique, std::move(inputs), std::move(attrs));
 }
 
 ValueId Walker::constant(std::string_view name, Tensor tensor) {

@@ -95,6 +95,7 @@ class Walker {
   int64_t runs_ = 0;
   bool error_is_located_ = false;  // the innermost module that failed has said where
   graph::Graph graph_;
+  std::map<std::string, int> name_uses_;
   std::map<std::pair<const Module*, std::string>, graph::ValueId> constants_;
   int64_t folded_parameters_ = 0;
   bool is_any_size_ = true;
