@@ -104,10 +104,6 @@ void draw_label(Picture& picture, const Rect& corners, const LabelMask& mask, in
 
 }  // namespace
 
-struct Annotator::Labels {
-  LabelMaker maker;
-};
-
 Annotator::Annotator(DrawOptions options) : options_(std::move(options)) {}
 Annotator::~Annotator() = default;
 Annotator::Annotator(Annotator&&) noexcept = default;
@@ -141,12 +137,12 @@ Status Annotator::draw(Picture& picture, std::span<const LabeledBox> boxes) {
     if (!labels_) {
       auto maker = LabelMaker::create(options_.font);
       if (maker.ok())
-        labels_ = std::make_unique<Labels>(*std::move(maker));
+        labels_ = std::make_unique<LabelMaker>(*std::move(maker));
       else
         status = std::move(maker).error();
     }
     if (!labels_) continue;
-    const auto mask = labels_->maker.mask(box.label, font_pixels);
+    const auto mask = labels_->mask(box.label, font_pixels);
     if (!mask.ok()) {
       status = mask.error();
       continue;

@@ -16,6 +16,8 @@
 
 namespace ferry::vision {
 
+class LabelMaker;
+
 struct Color {
   uint8_t red = 0, green = 0, blue = 0;
   bool operator==(const Color&) const = default;
@@ -61,9 +63,8 @@ class Annotator {
   bool missing_glyphs() const { return missing_glyphs_; }
 
  private:
-  struct Labels;
   DrawOptions options_;
-  std::unique_ptr<Labels> labels_;  // made with the first label: fontconfig takes its time
+  std::unique_ptr<LabelMaker> labels_;  // made with the first label: fontconfig takes its time
   bool missing_glyphs_ = false;
 };
 
