@@ -23,6 +23,9 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Gives the pages that have been read back to the system; they are read again when they are needed. For a file that was
+  // copied from and will hardly be looked at again, while views of it still live.
+  void drop_pages() const;
   const std::string& path() const { return path_; }
 
  private:
