@@ -262,6 +262,12 @@ def make_v7(maker):
     shaped.model, shaped.stride, shaped.names = deepcopy(model), model.stride, model.names
     torch.save(shaped, maker.out / 'v7_plain_autoshape.pt')
 
+    # As small as a whole model can be: seeds of the fuzz target, and files to damage.
+    tiny = maker.model([[-1, 1, 'Conv', [8, 3, 8]], [-1, 1, 'C3', [8]], [[1], 1, 'Detect', ['nc', 'anchors']]], P3, 1, 7)
+    maker.add('tiny', tiny, checkpoint, size=(16, 24))
+    legacy_save(checkpoint(tiny), maker.out / 'tiny_legacy.pt')
+    torch.save(tiny.half().state_dict(), maker.out / 'tiny_weights.pt')
+
     # Other tasks, which are refused.
     from models.yolo import ClassificationModel, SegmentationModel
     cfg = {'nc': 2, 'depth_multiple': 1.0, 'width_multiple': 1.0, 'anchors': P3, 'backbone': [[-1, 1, 'Conv', [8, 3, 8]]],

@@ -31,6 +31,8 @@ const Case kCases[] = {
     {"v7_attention_cuda", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch zip checkpoint, f16"},
     {"v7_rearrange", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch zip checkpoint, f32"},
     {"v7_activations", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch zip checkpoint, f32"},
+    {"tiny", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch zip checkpoint, f32"},
+    {"tiny_legacy", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch legacy checkpoint, f32", "tiny"},
     {"v7_plain_legacy", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch legacy checkpoint, f32"},
     {"v7_plain_views", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch zip checkpoint, f32"},
     {"v7_plain_fused", "v7.0", "YOLOv5 v6.2 or v7", "PyTorch zip checkpoint, f32"},
