@@ -79,7 +79,7 @@ void Editor::set_inputs(int n, std::vector<ValueId> inputs) {
   drop_uses(n);
   graph_.nodes[at(n)].inputs = std::move(inputs);
   add_uses(n);
-  for (const ValueId id : old) drop_if_unused(producer(id));
+  drop_unused(old);
 }
 
 void Editor::take_output(int n, size_t i, ValueId id) {
@@ -95,9 +95,7 @@ void Editor::take_output(int n, size_t i, ValueId id) {
   alive_[at(former)] = false;
   const std::vector<ValueId> inputs = loser.inputs;
   drop_uses(former);
-  for (const ValueId input : inputs) {
-    drop_if_unused(producer(input));
-  }
+  drop_unused(inputs);
 }
 
 bool Editor::replace(ValueId from, ValueId to) {
@@ -150,6 +148,13 @@ void Editor::drop_uses(int n) {
     std::vector<int>& list = users_[at(id)];
     if (const auto found = std::find(list.begin(), list.end(), n); found != list.end())
       list.erase(found);
+  }
+}
+
+void Editor::drop_unused(const std::vector<ValueId>& inputs) {
+  for (const ValueId id : inputs) {
+    drop_if_unused(producer(id));
+    if (id != kNone && users(id).empty() && !is_output(id)) graph_.value(id).constant.reset();
   }
 }
 

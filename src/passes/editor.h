@@ -61,7 +61,8 @@ class Editor {
                             std::vector<ValueId> inputs, Attrs attrs = {});
   ValueId constant(std::string_view name, graph::Tensor tensor);
 
-  // Nodes that are used by nobody afterwards go.
+  // Nodes that are used by nobody afterwards go, and so does the data of constants: a pass over all
+  // weights holds them twice for one node at a time only.
   void set_inputs(int n, std::vector<ValueId> inputs);
   // Output `i` of node `n` becomes `id`, whose former producer loses it and goes when it has no
   // other. The old output must have no use left but in that producer.
@@ -79,6 +80,7 @@ class Editor {
   void add_uses(int n);
   void drop_uses(int n);
   void drop_if_unused(int n);
+  void drop_unused(const std::vector<ValueId>& inputs);
 
   Graph& graph_;
   std::vector<bool> alive_;                 // per node

@@ -17,6 +17,8 @@ using namespace graph;
 
 namespace {
 
+constexpr size_t kMostInputs = 1024;  // of a flattened concat
+
 int64_t axis_of(const Graph& graph, const Node& node, ValueId whole) {
   const int64_t axis = attr<int64_t>(node, "axis");
   return axis < 0 ? axis + static_cast<int64_t>(graph.value(whole).type.shape.size()) : axis;
@@ -47,7 +49,8 @@ bool flatten(Editor& edit, int n) {
   for (size_t i = 0; i < old.size(); ++i) {
     const int inner = edit.fusable(old[i], "concat");
     const int cut = whole_split(edit, old, i, axis);
-    if (inner >= 0 && axis_of_concat(edit, inner) == axis) {
+    if (inner >= 0 && axis_of_concat(edit, inner) == axis &&
+        inputs.size() + edit.node(inner).inputs.size() <= kMostInputs) {
       const std::vector<ValueId>& parts = edit.node(inner).inputs;
       inputs.insert(inputs.end(), parts.begin(), parts.end());
     } else if (cut >= 0) {

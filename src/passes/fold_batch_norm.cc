@@ -85,36 +85,52 @@ std::optional<Affine> affine_of(const Graph& graph, const Node& node) {
   return node.op->name == "batch_norm" ? batch_norm(graph, node) : arithmetic(graph, node);
 }
 
-// New weights in place of the old ones, which other nodes may share.
-void set_weights(Editor& edit, int n, const std::vector<double>& weight,
-                 const std::vector<double>& bias) {
+// The weight as rows of `inner` elements, row r times factor(r).
+template <class F>
+Tensor scale_rows(const Tensor& weight, size_t inner, F factor) {
+  const auto old = weight.as<float>();
+  std::vector<float> out(old.begin(), old.end());
+  for (size_t r = 0, i = 0; i < out.size(); ++r) {
+    const double f = factor(r);
+    for (const size_t end = i + inner; i < end; ++i) out[i] = static_cast<float>(out[i] * f);
+  }
+  return Tensor::of<float>(weight.shape(), std::move(out));
+}
+
+// New weights in place of the old ones, which other nodes may share, over input `x`.
+void set_weights(Editor& edit, int n, ValueId x, Tensor weight,
+                 const std::optional<std::vector<double>>& bias) {
   const std::string name = edit.node(n).name;
   std::vector<ValueId> inputs = edit.node(n).inputs;
-  const Shape shape = edit.graph().value(inputs[kConvWeight]).type.shape;
-  const ValueId w = edit.constant(name + ".weight", to_f32(shape, weight));
-  const ValueId b =
-      edit.constant(name + ".bias", to_f32({static_cast<int64_t>(bias.size())}, bias));
-  inputs.resize(std::max(inputs.size(), kConvBias + 1), kNone);
-  inputs[kConvWeight] = w;
-  inputs[kConvBias] = b;
+  inputs[kConvX] = x;
+  inputs[kConvWeight] = edit.constant(name + ".weight", std::move(weight));
+  if (bias) {
+    inputs.resize(std::max(inputs.size(), kConvBias + 1), kNone);
+    const auto channels = static_cast<int64_t>(bias->size());
+    inputs[kConvBias] = edit.constant(name + ".bias", to_f32({channels}, *bias));
+  }
   edit.set_inputs(n, std::move(inputs));
 }
 
-// The output channel that each weight belongs to: conv2d and linear are [out, …], conv_transpose2d
-// is [in, out / groups, …].
-size_t output_channel(const Node& conv, const Shape& weight, size_t i) {
-  const auto inner = static_cast<size_t>(elements(weight) / weight[0]);
-  if (conv.op->name != "conv_transpose2d") return i / inner;
-  const auto groups = static_cast<size_t>(attr<int64_t>(conv, "groups"));
-  const auto group_out = static_cast<size_t>(weight[1]);
-  const size_t in = i / inner, group = in / (static_cast<size_t>(weight[0]) / groups);
-  return group * group_out + i % inner / (inner / group_out);
+// Every output channel of the convolution times factor[o]. conv2d and linear are [out, …],
+// conv_transpose2d is [in, out / groups, rows, columns].
+Tensor scale_outputs(const Node& conv, const Tensor& weight, const std::vector<double>& factor) {
+  const Shape& shape = weight.shape();
+  if (conv.op->name != "conv_transpose2d") {
+    return scale_rows(weight, static_cast<size_t>(weight.size()) / factor.size(),
+                      [&](size_t o) { return factor[o]; });
+  }
+  const auto group_out = static_cast<size_t>(shape[1]);
+  const auto group_in = static_cast<size_t>(shape[0] / attr<int64_t>(conv, "groups"));
+  return scale_rows(weight, static_cast<size_t>(shape[2] * shape[3]), [&](size_t row) {
+    return factor[row / group_out / group_in * group_out + row % group_out];
+  });
 }
 
 // bn(conv(x)): true when the convolution took it.
 bool fold_backward(Editor& edit, int n, const Affine& affine) {
   const int c = edit.producer(affine.x);
-  if (c < 0 || edit.only_user(affine.x) < 0) return false;
+  if (c < 0 || edit.only_user(affine.x) < 0 || affine.factor.empty()) return false;
   const Node& conv = edit.node(c);
   const bool known =
       conv.op->name == "conv2d" || conv.op->name == "conv_transpose2d" ||
@@ -122,14 +138,12 @@ bool fold_backward(Editor& edit, int n, const Affine& affine) {
   if (!known || !is_linear(conv) || !has_constant_weights(edit.graph(), conv)) return false;
 
   const Tensor& old = *f32_constant(edit.graph(), conv.inputs[kConvWeight]);
-  std::vector<double> weight(old.as<float>().begin(), old.as<float>().end());
-  for (size_t i = 0; i < weight.size(); ++i)
-    weight[i] *= affine.factor[output_channel(conv, old.shape(), i)];
+  Tensor weight = scale_outputs(conv, old, affine.factor);
   std::vector<double> bias =
       bias_of(edit.graph(), conv, static_cast<int64_t>(affine.factor.size()));
   for (size_t o = 0; o < bias.size(); ++o) bias[o] = bias[o] * affine.factor[o] + affine.offset[o];
   const ValueId out = edit.node(n).outputs[0];
-  set_weights(edit, c, weight, bias);
+  set_weights(edit, c, conv.inputs[kConvX], std::move(weight), bias);
   edit.take_output(c, 0, out);
   return true;
 }
@@ -146,31 +160,26 @@ bool fold_forward(Editor& edit, int n, const Affine& affine) {
   for (const double offset : affine.offset) offsets |= offset != 0;
   if (pads && offsets) return false;
 
-  const Tensor& old = *f32_constant(edit.graph(), conv.inputs[kConvWeight]);
-  const Shape shape = old.shape();
-  const auto kernel = static_cast<size_t>(shape[2] * shape[3]),
-             group_in = static_cast<size_t>(shape[1]);
-  const size_t group_out = static_cast<size_t>(shape[0] / attr<int64_t>(conv, "groups"));
-  std::vector<double> weight(old.as<float>().begin(), old.as<float>().end());
-  std::vector<double> bias = bias_of(edit.graph(), conv, shape[0]);
-  for (size_t i = 0; i < weight.size(); ++i) {
-    const size_t o = i / (group_in * kernel);
-    const size_t channel = o / group_out * group_in + i / kernel % group_in;
-    bias[o] += weight[i] * affine.offset[channel];
-    weight[i] *= affine.factor[channel];
+  const Tensor old = *f32_constant(edit.graph(), conv.inputs[kConvWeight]);
+  const Shape& shape = old.shape();
+  const auto kernel = static_cast<size_t>(shape[2] * shape[3]);
+  const auto group_in = static_cast<size_t>(shape[1]);
+  const auto group_out = static_cast<size_t>(shape[0] / attr<int64_t>(conv, "groups"));
+  // Row o * group_in + c of the weight reads channel c of o's group.
+  const auto channel = [=](size_t row) {
+    return row / group_in / group_out * group_in + row % group_in;
+  };
+  std::optional<std::vector<double>> bias;
+  if (offsets) {
+    bias = bias_of(edit.graph(), conv, shape[0]);
+    const auto values = old.as<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t row = i / kernel;
+      (*bias)[row / group_in] += values[i] * affine.offset[channel(row)];
+    }
   }
-  const bool no_bias = !offsets && input_or_none(conv, kConvBias) == kNone;
-  std::vector<ValueId> inputs = conv.inputs;
-  inputs[kConvX] = affine.x;
-  if (no_bias) {
-    inputs[kConvWeight] = edit.constant(edit.node(c).name + ".weight", to_f32(shape, weight));
-    edit.set_inputs(c, std::move(inputs));
-  } else {
-    set_weights(edit, c, weight, bias);
-    inputs = edit.node(c).inputs;
-    inputs[kConvX] = affine.x;
-    edit.set_inputs(c, std::move(inputs));
-  }
+  Tensor weight = scale_rows(old, kernel, [&](size_t row) { return affine.factor[channel(row)]; });
+  set_weights(edit, c, affine.x, std::move(weight), bias);
   return true;
 }
 

@@ -40,8 +40,10 @@ std::optional<int64_t> affordable_growth(const Graph& graph, const Node& node, i
   }
   for (const ValueId id : node.outputs) growth += bytes_of(graph.value(id).type);
   if (growth > kMaxGrowth || growth > budget) return std::nullopt;
-  if (node.op->macs != nullptr && node.op->macs({node, types, constants}) > kMaxMacs)
+  if (node.op->macs != nullptr && node.op->macs({node, types, constants}) > kMaxMacs) {
     return std::nullopt;
+  }
+  if (node.attrs.contains("kernel")) return std::nullopt;  // pools: long work for a few bytes
   return std::max<int64_t>(growth, 0);
 }
 

@@ -24,6 +24,7 @@
 #include "ops/table.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/raw_heads.h"
 
 namespace ferry::passes {
 namespace {
@@ -327,6 +328,37 @@ TEST(Pipeline, RefusesANameThatNoPassHasAndListsThem) {
       EXPECT_NE(report.error().message.find(name), std::string::npos) << name;
     }
   }
+}
+
+TEST(RawHeads, ReplaceTheDetectLayerAndSayWhatItKnew) {
+  auto graph = parse(R"(graph {
+    input x: f32[1,3,8,8]
+    const w: f32[14,3,1,1] = uniform(1, -1, 1)
+    p3 = conv2d(x, w)
+    p4 = conv2d(x, w) strides=[2,2]
+    y = yolo_detect(p3, p4) anchors=[10,13,16,30,30,61,62,45] strides=[8,16] classes=2
+    output y, x
+  })",
+                     ops::op_table());
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto head = expose_raw_heads(*graph);
+  ASSERT_TRUE(head.ok()) << head.error().message;
+  ASSERT_TRUE(verify(*graph).ok());
+  EXPECT_EQ(output_names(*graph), (std::vector<std::string>{"p3", "p4"}));
+  EXPECT_EQ(head->classes, 2);
+  EXPECT_EQ(head->strides, (std::vector<double>{8, 16}));
+  const std::vector<std::vector<std::array<double, 2>>> anchors = {{{10, 13}, {16, 30}},
+                                                                   {{30, 61}, {62, 45}}};
+  EXPECT_EQ(head->anchors, anchors);
+}
+
+TEST(RawHeads, OfAGraphWithoutADetectLayerAreRefused) {
+  auto graph = parse(kSmall, ops::op_table());
+  const auto head = expose_raw_heads(*graph);
+  ASSERT_FALSE(head.ok());
+  EXPECT_NE(head.error().message.find("'b'"), std::string::npos) << head.error().message;
+  EXPECT_NE(head.error().message.find("silu"), std::string::npos) << head.error().message;
+  EXPECT_EQ(output_names(*graph), (std::vector<std::string>{"b"}));
 }
 
 }  // namespace

@@ -32,26 +32,28 @@ struct Product {
 };
 
 constexpr size_t kMostTerms = 3;
+constexpr int kDeepest = 6;  // factors written one by one; a chain in a hostile file is longer
 
-// Multiplies what `id` is into the product; looks into products and quotients that nobody else
-// reads.
-void multiply(const Editor& edit, ValueId id, bool may_open, Product& product) {
+// Multiplies what `id` is into the product; looks `depth` levels into products and quotients that
+// nobody else reads.
+void multiply(const Editor& edit, ValueId id, int depth, Product& product) {
   if (product.terms.size() > kMostTerms) return;
-  const Graph& graph = edit.graph();
-  if (const auto value = uniform_value(graph, id)) {
+  if (const auto value = uniform_value(edit.graph(), id)) {
     product.factor *= *value;
     return;
   }
-  const int n = may_open ? edit.producer(id) : -1;
-  const auto inside = [&](ValueId input) { return edit.only_user(input) == n; };
+  const int n = depth > 0 ? edit.producer(id) : -1;
+  const auto open = [&](ValueId input) {
+    multiply(edit, input, edit.only_user(input) == n ? depth - 1 : 0, product);
+  };
   if (edit.is(n, "mul")) {
-    for (const ValueId input : edit.node(n).inputs) multiply(edit, input, inside(input), product);
+    for (const ValueId input : edit.node(n).inputs) open(input);
     return;
   }
   if (edit.is(n, "div")) {
-    if (const auto divisor = uniform_value(graph, edit.node(n).inputs[1])) {
+    if (const auto divisor = uniform_value(edit.graph(), edit.node(n).inputs[1])) {
       product.factor /= *divisor;
-      multiply(edit, edit.node(n).inputs[0], inside(edit.node(n).inputs[0]), product);
+      open(edit.node(n).inputs[0]);
       return;
     }
   }
@@ -60,7 +62,7 @@ void multiply(const Editor& edit, ValueId id, bool may_open, Product& product) {
 
 Product product_of(const Editor& edit, ValueId id) {
   Product product;
-  multiply(edit, id, true, product);
+  multiply(edit, id, kDeepest, product);
   return product;
 }
 

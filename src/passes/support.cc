@@ -6,9 +6,16 @@ namespace ferry::passes {
 
 using namespace graph;
 
+namespace {
+
+constexpr int64_t kMostElements = 4096;  // looked at again and again
+
+}  // namespace
+
 std::optional<double> uniform_value(const Graph& graph, ValueId id) {
   if (id == kNone || !graph.value(id).constant) return std::nullopt;
   const Tensor& tensor = *graph.value(id).constant;
+  if (tensor.size() > kMostElements) return std::nullopt;
   const auto all_equal = [](auto values) -> std::optional<double> {
     if (values.empty()) return std::nullopt;
     for (const auto v : values) {

@@ -23,7 +23,8 @@ inline ValueId input_or_none(const Node& node, size_t i) {
   return i < node.inputs.size() ? node.inputs[i] : graph::kNone;
 }
 
-// The number that every element of a floating constant has; nullopt when they differ or it is none.
+// The number that every element of a small floating constant has; nullopt when they differ or it is
+// none.
 std::optional<double> uniform_value(const Graph& graph, ValueId id);
 
 // Inputs of conv2d and conv_transpose2d.
