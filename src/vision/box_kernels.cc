@@ -54,7 +54,7 @@ void sigmoids_portable(const float* values, int64_t n, float* out) {
 BoxKernels box_kernels(Simd level) {
   BoxKernels kernels = {any_overlap_portable, max_or_nan_portable, select_above_portable,
                         sigmoids_portable};
-#if defined(__x86_64__)
+#if defined(FERRY_VISION_X86)
   if (level >= Simd::kAvx2) use_avx2(kernels);
   if (level >= Simd::kAvx512) use_avx512(kernels);
 #else

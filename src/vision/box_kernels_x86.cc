@@ -1,7 +1,7 @@
 // box_kernels.h for x86-64: AVX2 and AVX-512.
 #include "vision/box_kernels.h"
 
-#if defined(__x86_64__)
+#if defined(FERRY_VISION_X86)
 
 #include <immintrin.h>
 
@@ -169,4 +169,4 @@ void use_avx512(BoxKernels& kernels) {
 
 }  // namespace ferry::vision
 
-#endif  // defined(__x86_64__)
+#endif  // defined(FERRY_VISION_X86)

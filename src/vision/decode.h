@@ -7,8 +7,8 @@
 // the EXIF orientation applied. GIF is beyond OpenCV 4.6: transparent pixels come out white.
 //
 // Bad files end in an error or, where OpenCV gives a picture too (a JPEG cut short), in a picture
-// with a warning. Memory is bounded by `max_pixels`: about 8 bytes a pixel, 20 for progressive
-// JPEG.
+// with a warning. Memory is bounded by `max_pixels`: 3 bytes a pixel for the picture, up to 15
+// more while TIFF or progressive JPEG is decoded.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace {
 
 // Encoders write about ten scans; a hostile file can ask for thousands of passes over the whole
 // picture.
-constexpr int kMaxScans = 100;
+constexpr int kMaxScans = 64;
 
 struct ErrorManager {
   jpeg_error_mgr base;  // first: libjpeg hands out a pointer to it

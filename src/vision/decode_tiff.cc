@@ -133,7 +133,7 @@ Status read_pixels(TIFF* tiff, const Source& source, uint16_t orientation, Pictu
 
 Result<Decoded> decode_tiff(Bytes bytes, const DecodeOptions& options) {
   Source source{.bytes = bytes};
-  const TiffFile tiff = open(source, (int64_t{16} << 20) + 16 * options.max_pixels);
+  const TiffFile tiff = open(source, (int64_t{16} << 20) + 8 * options.max_pixels);
   if (!tiff) return error_of(source, "the directory cannot be read");
   uint32_t width = 0;
   uint32_t height = 0;

@@ -176,7 +176,7 @@ void across_from(int64_t begin, const RowPlan& plan, const uint8_t* row, int16_t
 RowKernels row_kernels(Simd level) {
   RowKernels kernels = {across_portable, down_portable, swap_portable, to_float_portable,
                         planes_portable};
-#if defined(__x86_64__)
+#if defined(FERRY_VISION_X86)
   if (level >= Simd::kAvx2) use_avx2(kernels);
   if (level >= Simd::kAvx512Vbmi) use_avx512vbmi(kernels);
 #else

@@ -1,7 +1,7 @@
 // letterbox_kernels.h for x86-64: AVX2, and AVX-512 with VBMI.
 #include "vision/letterbox_kernels.h"
 
-#if defined(__x86_64__)
+#if defined(FERRY_VISION_X86)
 
 #include <immintrin.h>
 
@@ -213,4 +213,4 @@ void use_avx512vbmi(RowKernels& kernels) {
 
 }  // namespace ferry::vision
 
-#endif  // defined(__x86_64__)
+#endif  // defined(FERRY_VISION_X86)

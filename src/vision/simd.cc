@@ -11,7 +11,7 @@ constexpr Simd kLevels[] = {Simd::kPortable, Simd::kAvx2, Simd::kAvx512, Simd::k
 
 // __builtin_cpu_supports asks cpuid and xgetbv, so it includes the operating system's consent.
 Simd detect() {
-#if defined(__x86_64__)
+#if defined(FERRY_VISION_X86)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return Simd::kPortable;
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {

@@ -4,6 +4,12 @@
 #include <cstdint>
 #include <span>
 
+// Vector code stands in `#pragma GCC target` regions, which clang does not know: what clang builds
+// (the fuzz targets) runs the plain loops.
+#if defined(__x86_64__) && !defined(__clang__)
+#define FERRY_VISION_X86 1
+#endif
+
 namespace ferry::vision {
 
 // Ordered: each includes the ones before it.

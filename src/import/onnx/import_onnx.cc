@@ -1,7 +1,6 @@
 #include "import/onnx/import_onnx.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "base/mapped_file.h"
@@ -112,6 +111,21 @@ Status add_detect(const onnx::ModelProto& proto, Graph& graph, SourceInfo& sourc
 
 // --- what the file says --------------------------------------------------------------------------
 
+// Rows whose Detect tail was quantized with the rest are no longer boxes to 1e-4.
+void warn_quantized_tail(int found, Model& model) {
+  if (found > 0 || model.graph.outputs.empty()) return;
+  const std::vector<int> producer = graph::producers(model.graph);
+  const int n = producer[static_cast<size_t>(model.graph.outputs[0])];
+  const auto rank = model.graph.value(model.graph.outputs[0]).type.shape.size();
+  if (n < 0 || rank != 3 ||
+      model.graph.nodes[static_cast<size_t>(n)].op->name != "dequantize_linear") {
+    return;
+  }
+  model.source.warnings.push_back(
+      "The output itself is quantized, boxes and scores with one scale: no boxes are read from it. "
+      "Leave the nodes behind the last convolutions out when quantizing.");
+}
+
 // Output 0 becomes the rows; raw per-level outputs beside them go.
 void put_rows_first(Graph& graph, SourceInfo& source) {
   const ValueId rows = find_detect(graph)->outputs[0];
@@ -220,32 +234,72 @@ void describe_source(const onnx::ModelProto& proto, bool half, const Model& mode
 
 // --- sizes ---------------------------------------------------------------------------------------
 
+// The graph for other pictures. Fails where something in it fixes the size, or takes another size
+// without complaint but not as a detector does (every level must have a cell each stride).
+Result<Graph> resized(const Model& model, const TensorType& wanted) {
+  if (model.detector.head != Head::kYolov5) {
+    return error(Code::kUnsupported, "only models whose Detect layer is recognised can change");
+  }
+  Graph copy = model.graph;
+  FERRY_CHECK_OK(graph::set_input_type(copy, 0, wanted));
+  const Node& detect = *find_detect(copy);
+  for (size_t level = 0; level < detect.inputs.size(); ++level) {
+    const Shape& map = copy.value(detect.inputs[level]).type.shape;
+    const double stride = model.detector.strides[level];
+    const bool fits =
+        map[0] == wanted.shape[0] &&
+        static_cast<double>(map[2]) * stride == static_cast<double>(wanted.shape[2]) &&
+        static_cast<double>(map[3]) * stride == static_cast<double>(wanted.shape[3]);
+    if (!fits) {
+      return error(Code::kUnsupported, "a head of stride {} becomes {}", stride,
+                   graph::shape_text(map));
+    }
+  }
+  return copy;
+}
+
+int64_t largest_stride(const Model& model) {
+  double largest = 1;
+  for (const double stride : model.detector.strides) largest = std::max(largest, stride);
+  return static_cast<int64_t>(std::min(largest, 65536.0));
+}
+
+Status check_size(const Model& model, const Shape& picture) {
+  if (model.detector.head != Head::kYolov5 || picture.size() != 4) return {};
+  const int64_t largest = largest_stride(model);
+  if (picture[2] % largest == 0 && picture[3] % largest == 0) return {};
+  return error(Code::kInvalid, "a picture of {} x {} is no multiple of the largest stride, {}",
+               picture[2], picture[3], largest);
+}
+
+// Can the picture be larger and smaller, in both directions, and the batch another?
+bool takes_any_size(const Model& model) {
+  const TensorType old = model.graph.value(model.graph.inputs[0]).type;
+  if (model.detector.head != Head::kYolov5 || old.shape.size() != 4) return false;
+  const int64_t step = largest_stride(model);
+  TensorType larger = old, smallest = old;
+  larger.shape = {old.shape[0] + 1, old.shape[1], old.shape[2] + step, old.shape[3] + 2 * step};
+  smallest.shape = {1, old.shape[1], step, step};
+  return resized(model, larger).ok() && resized(model, smallest).ok();
+}
+
 // A static model for the batch and the size that the options ask for.
 Status resize(const onnx::Lowered& lowered, const ImportOptions& options, Model& model) {
-  if (model.graph.inputs.empty()) return {};
   const TensorType old = model.graph.value(model.graph.inputs[0]).type;
   if (old.shape.size() != 4) return {};
   TensorType wanted = old;
-  if (!lowered.dynamic_batch && options.batch > 0) wanted.shape[0] = options.batch;
+  if (!lowered.dynamic_batch) wanted.shape[0] = options.batch;
   if (!lowered.dynamic_size && options.height > 0) wanted.shape[2] = options.height;
   if (!lowered.dynamic_size && options.width > 0) wanted.shape[3] = options.width;
+  FERRY_CHECK_OK(check_size(model, wanted.shape));
   if (wanted == old) return {};
 
   // Only a recognised tail tells whether what comes out still means the same.
-  auto changed = [&]() -> Status {
-    if (model.detector.head != Head::kYolov5) {
-      return error(Code::kUnsupported, "only models whose Detect layer is recognised can change");
-    }
-    Graph copy = model.graph;
-    FERRY_CHECK_OK(graph::set_input_type(copy, 0, wanted));
-    const Shape& rows = copy.value(copy.outputs[0]).type.shape;
-    if (rows[0] != wanted.shape[0]) {
-      return error(Code::kUnsupported, "the output keeps a batch of {}", rows[0]);
-    }
-    model.graph = std::move(copy);
+  auto changed = resized(model, wanted);
+  if (changed.ok()) {
+    model.graph = *std::move(changed);
     return {};
-  }();
-  if (changed.ok()) return {};
+  }
   const bool batch_only = wanted.shape[2] == old.shape[2] && wanted.shape[3] == old.shape[3];
   if (batch_only && options.batch == 1) return {};  // the default: nobody asked for it
   return error(Code::kUnsupported,
@@ -253,18 +307,6 @@ Status resize(const onnx::Lowered& lowered, const ImportOptions& options, Model&
                "it again with --dynamic",
                graph::shape_text(old.shape), graph::shape_text(wanted.shape),
                changed.error().message);
-}
-
-Status check_size(const Model& model) {
-  const Shape& picture = model.graph.value(model.graph.inputs[0]).type.shape;
-  if (model.detector.head != Head::kYolov5 || picture.size() != 4) return {};
-  const auto largest = static_cast<int64_t>(
-      *std::max_element(model.detector.strides.begin(), model.detector.strides.end()));
-  if (largest > 0 && (picture[2] % largest != 0 || picture[3] % largest != 0)) {
-    return error(Code::kInvalid, "a picture of {} x {} is no multiple of the largest stride, {}",
-                 picture[2], picture[3], largest);
-  }
-  return {};
 }
 
 // --- the whole -----------------------------------------------------------------------------------
@@ -309,10 +351,11 @@ Result<Model> import_bytes(std::span<const std::byte> file, onnx::TensorSource s
   if (model.graph.inputs.empty()) return error(Code::kInvalid, "the model has no input");
   FERRY_TRY(found, passes::recognise_detect(model.graph));
   if (found == 0) FERRY_CHECK_OK(add_detect(proto, model.graph, model.source));
+  warn_quantized_tail(found, model);
   if (find_detect(model.graph) != nullptr) put_rows_first(model.graph, model.source);
   describe_detector(proto, model.graph, model.detector, model.source);
   FERRY_CHECK_OK(resize(lowered, options, model));
-  FERRY_CHECK_OK(check_size(model));
+  model.any_size = takes_any_size(model);
   describe_source(proto, source.converted() > 0, model, model.source);
   FERRY_CHECK_OK(graph::verify(model.graph));
   return model;
@@ -330,8 +373,9 @@ bool looks_like_onnx(std::span<const std::byte> file) {
 Result<Model> import_onnx(const std::string& path, const ImportOptions& options) {
   FERRY_TRY(file, MappedFile::open(path));
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  return import_bytes(file->bytes(), {file, folder.empty() ? "." : folder.string()}, options)
-      .within(path);
+  auto model = import_bytes(file->bytes(), {file, folder.empty() ? "." : folder.string()}, options);
+  file->drop_pages();  // what the graph still views is read again when it is packed
+  return std::move(model).within(path);
 }
 
 Result<Model> import_onnx(std::span<const std::byte> file, std::shared_ptr<const void> owner,

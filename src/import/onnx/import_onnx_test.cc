@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "graph/op_def.h"
-#include "import/onnx/make_proto.h"
+#include "import/onnx/test_proto.h"
 #include "ops/evaluate.h"
 
 namespace ferry::import {
@@ -161,8 +161,8 @@ make::Graph flatten_graph(const std::vector<int64_t>& picture) {
 }
 
 TEST(ImportOnnx, shape_arithmetic_is_computed_while_importing) {
-  const auto model = open(make::model(flatten_graph({-2, -2, -2, -2})),
-                          {.height = 4, .width = 6, .batch = 2, .cfg = {}});
+  const auto model =
+      open(make::model(flatten_graph({-2, -2, -2, -2})), {.height = 4, .width = 6, .batch = 2});
   ASSERT_TRUE(model.ok()) << model.error().message;
   ASSERT_EQ(model->graph.nodes.size(), 1u);
   EXPECT_EQ(model->graph.nodes[0].op->name, "reshape");
@@ -185,10 +185,9 @@ TEST(ImportOnnx, dynamic_axes_are_640_or_what_the_metadata_says_when_nobody_asks
 TEST(ImportOnnx, a_static_model_refuses_another_size_and_says_which_it_has) {
   const std::string file = make::model(flatten_graph({1, 3, 32, 64}));
   EXPECT_TRUE(open(file).ok());
-  EXPECT_TRUE(open(file, {.height = 32, .width = 64, .cfg = {}}).ok());
-  EXPECT_TRUE(
-      says(refusal(file, {.height = 64, .width = 64, .cfg = {}}), {"pictures of [1,3,32,64]"}));
-  EXPECT_TRUE(says(refusal(file, {.batch = 2, .cfg = {}}), {"[2,3,32,64]"}));
+  EXPECT_TRUE(open(file, {.height = 32, .width = 64}).ok());
+  EXPECT_TRUE(says(refusal(file, {.height = 64, .width = 64}), {"pictures of [1,3,32,64]"}));
+  EXPECT_TRUE(says(refusal(file, {.batch = 2}), {"[2,3,32,64]"}));
 }
 
 TEST(ImportOnnx, an_if_with_a_known_condition_becomes_its_branch) {
@@ -336,7 +335,9 @@ TEST(ImportOnnx, every_truncation_is_refused_or_opens_a_smaller_model_and_nothin
   for (size_t size = 0; size < file.size(); ++size) {
     const std::string why = refusal(file.substr(0, size));
     EXPECT_NE(why, "") << size;
-    if (size < 20) EXPECT_NE(why, "imported") << size;
+    if (size < 20) {
+      EXPECT_NE(why, "imported") << size;
+    }
   }
 }
 

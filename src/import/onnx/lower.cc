@@ -234,7 +234,14 @@ Result<Lowered> Lowering::run(const ImportOptions& options,
     lowered.dynamic_size |= bound.dynamic_size;
     scope.values[value.name] = graph::add_input(graph_, value.name, std::move(bound.type));
   }
-  FERRY_CHECK_OK(lower_nodes(scope));
+  if (Status status = lower_nodes(scope); !status.ok()) {
+    const bool bound = lowered.dynamic_size || lowered.dynamic_batch;
+    if (!bound || status.error().code == Code::kUnsupported) return std::move(status).error();
+    return error(status.error().code,
+                 "{} (with the model's dynamic axes bound to {}; a file that declares them but was "
+                 "traced for one size works with that size only)",
+                 status.error().message, graph::type_text(graph_.value(graph_.inputs[0]).type));
+  }
   FERRY_CHECK_OK(name_outputs(scope));
   graph::prune(graph_);
   FERRY_CHECK_OK(graph::verify(graph_));
