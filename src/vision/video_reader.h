@@ -44,10 +44,10 @@ struct VideoInfo {
 };
 
 struct VideoFrame {
-  Picture picture;     // BGR, upright
-  int64_t index = 0;   // in the source, from 0, skipped ones counted
-  double seconds = 0;  // since the first frame; never goes back. From the stream, so a variable
-                       // rate shows; made from the frame rate where the stream has no times.
+  Picture picture;       // BGR, upright
+  int64_t index = 0;     // in the source, from 0, skipped ones counted
+  double seconds = 0;    // since the first frame; never goes back. From the stream, so a variable
+                         // rate shows; made from the frame rate where the stream has no times.
   bool damaged = false;  // decoded from data with errors
 };
 
