@@ -1,4 +1,5 @@
-// detect_picture MODEL PICTURE: prints the boxes. Built against an installed ferry by the CMakeLists.txt beside it.
+// detect_picture MODEL PICTURE: prints the boxes. Built against an installed ferry by the
+// CMakeLists.txt beside it.
 #include <ferry/ferry.h>
 
 #include <cstdio>
@@ -24,8 +25,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (const ferry::Detection& d : *detections) {
-    std::printf("%-12s %.3f  %7.1f %7.1f %7.1f %7.1f\n", (*detector)->class_names()[d.class_id].c_str(), d.confidence,
-                d.box[0], d.box[1], d.box[2], d.box[3]);
+    std::printf("%-12s %.3f  %7.1f %7.1f %7.1f %7.1f\n",
+                (*detector)->class_names()[d.class_id].c_str(), d.confidence, d.box[0], d.box[1],
+                d.box[2], d.box[3]);
   }
   return 0;
 }

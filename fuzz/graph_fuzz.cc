@@ -1,5 +1,5 @@
-// The graph's text form: whatever parses must print and parse to the same text, survive every pass with its types intact,
-// and, where that is cheap, compute the same numbers after them.
+// The graph's text form: whatever parses must print and parse to the same text, survive every pass
+// with its types intact, and, where that is cheap, compute the same numbers after them.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -33,7 +33,8 @@ bool is_cheap(const graph::Graph& graph) {
 
 std::vector<graph::Tensor> inputs_of(const graph::Graph& graph) {
   std::vector<graph::Tensor> inputs;
-  for (const graph::ValueId id : graph.inputs) inputs.push_back(*graph::Tensor::make(graph.value(id).type));
+  for (const graph::ValueId id : graph.inputs)
+    inputs.push_back(*graph::Tensor::make(graph.value(id).type));
   return inputs;
 }
 

@@ -1,14 +1,19 @@
-/* The C ABI between ferry and a device backend: the CPU, a vendor's accelerator, or a simulator of one.
+/* The C ABI between ferry and a device backend: the CPU, a vendor's accelerator, or a simulator of
+ * one.
  *
- * A backend is a shared library `ferry-backend-*.so` with one exported symbol, or is linked in (the CPU). Rules:
- *  - Every table and every struct that crosses begins with `size`, set by who fills it in; members are only ever
- *    appended. Read a member only where FERRY_HAS says that the other side has it.
+ * A backend is a shared library `ferry-backend-*.so` with one exported symbol, or is linked in (the
+ * CPU). Rules:
+ *  - Every table and every struct that crosses begins with `size`, set by who fills it in; members
+ * are only ever appended. Read a member only where FERRY_HAS says that the other side has it.
  *  - Members marked (optional) may be null. All others are set.
- *  - Pointers belong to who handed them out; strings are UTF-8, zero-terminated, and live as long as the object they
- *    came from. Arrays hold pointers to structs, never structs, so that structs may grow.
- *  - Nothing throws across. A function that can fail returns a ferry_code, and says why through host->set_error first.
+ *  - Pointers belong to who handed them out; strings are UTF-8, zero-terminated, and live as long
+ * as the object they came from. Arrays hold pointers to structs, never structs, so that structs may
+ * grow.
+ *  - Nothing throws across. A function that can fail returns a ferry_code, and says why through
+ * host->set_error first.
  *  - A backend library is never unloaded.
- *  - Threads: a device and a plan may be used by several threads at once, a context by one at a time.
+ *  - Threads: a device and a plan may be used by several threads at once, a context by one at a
+ * time.
  */
 #ifndef FERRY_BACKEND_H_
 #define FERRY_BACKEND_H_
@@ -24,7 +29,7 @@ extern "C" {
 #define FERRY_BACKEND_ABI 1
 
 /* True when `table` is new enough to have `member`, and it is set. */
-#define FERRY_HAS(table, member)                                                           \
+#define FERRY_HAS(table, member)                                                        \
   ((table)->size >= offsetof(__typeof__(*(table)), member) + sizeof((table)->member) && \
    (table)->member != NULL)
 
@@ -56,7 +61,8 @@ typedef enum ferry_dtype {
   FERRY_BOOL = 10
 } ferry_dtype;
 
-/* How the elements of a tensor lie in memory; always dense. The dims of a picture are written [n, c, h, w] in either. */
+/* How the elements of a tensor lie in memory; always dense. The dims of a picture are written [n,
+ * c, h, w] in either. */
 typedef enum ferry_layout {
   FERRY_ROW_MAJOR = 0, /* the last dimension is contiguous: NCHW for pictures */
   FERRY_NHWC = 1       /* pictures only: the channels of a pixel are contiguous */
@@ -71,7 +77,8 @@ typedef struct ferry_value {
   int32_t rank;
   const int64_t* dims;
   const void* data; /* (optional) the bytes of a constant, row-major; null for a computed value */
-  /* The same for the same constant in every graph of this process, never reused: a key for packed weights. */
+  /* The same for the same constant in every graph of this process, never reused: a key for packed
+   * weights. */
   uint64_t identity;
 } ferry_value;
 
@@ -97,8 +104,8 @@ typedef struct ferry_attr {
 
 typedef struct ferry_node {
   size_t size;
-  const char* op;   /* the name of a row of src/ops */
-  const char* name; /* where it came from: "model.4.cv1.conv" */
+  const char* op;        /* the name of a row of src/ops */
+  const char* name;      /* where it came from: "model.4.cv1.conv" */
   const int32_t* inputs; /* indices of values; -1 where an optional input is absent */
   int32_t input_count;
   const int32_t* outputs;
@@ -126,21 +133,26 @@ typedef struct ferry_graph {
 typedef struct ferry_host {
   size_t size;
   int32_t abi;
-  /* The reason of the failure that the calling backend function is about to return. Copied; per thread. */
+  /* The reason of the failure that the calling backend function is about to return. Copied; per
+   * thread. */
   void (*set_error)(const char* message);
-  /* Evaluates one node by ferry's reference loops. Pointers are row-major host memory by the values' types, null for absent
-   * inputs. For ops that a backend has no kernel for. REQUIRES: `graph` is one that the host handed over and still lives. */
-  ferry_code (*evaluate)(const ferry_graph* graph, int32_t node, const void* const* inputs, void* const* outputs);
-  /* During `compile` only: the backend has packed this constant and will not read its data again, so that the host may let
-   * go of the bytes at once instead of holding every weight twice. */
+  /* Evaluates one node by ferry's reference loops. Pointers are row-major host memory by the
+   * values' types, null for absent inputs. For ops that a backend has no kernel for. REQUIRES:
+   * `graph` is one that the host handed over and still lives. */
+  ferry_code (*evaluate)(const ferry_graph* graph, int32_t node, const void* const* inputs,
+                         void* const* outputs);
+  /* During `compile` only: the backend has packed this constant and will not read its data again,
+   * so that the host may let go of the bytes at once instead of holding every weight twice. */
   void (*constant_done)(const ferry_graph* graph, int32_t value);
 } ferry_host;
 
 /* --- what a backend offers --- */
 
-typedef struct ferry_device ferry_device;   /* one opened device, with its threads or streams */
-typedef struct ferry_plan ferry_plan;       /* a compiled graph with its weights; immutable, shared by contexts */
-typedef struct ferry_context ferry_context; /* what one stream of frames needs: activations, input and output buffers */
+typedef struct ferry_device ferry_device; /* one opened device, with its threads or streams */
+typedef struct ferry_plan
+    ferry_plan; /* a compiled graph with its weights; immutable, shared by contexts */
+typedef struct ferry_context
+    ferry_context; /* what one stream of frames needs: activations, input and output buffers */
 
 typedef struct ferry_device_options {
   size_t size;
@@ -158,7 +170,8 @@ typedef struct ferry_compile_options {
   int32_t tune; /* ferry_tune */
 } ferry_compile_options;
 
-/* A host-visible buffer of a context. Written (input) or read (output) between runs; stays where it is. */
+/* A host-visible buffer of a context. Written (input) or read (output) between runs; stays where it
+ * is. */
 typedef struct ferry_io {
   size_t size;
   void* data; /* 64-byte aligned */
@@ -171,7 +184,7 @@ typedef struct ferry_io {
 /* One step of a plan, for profiles. */
 typedef struct ferry_step {
   size_t size;
-  const char* node;   /* the node's name */
+  const char* node; /* the node's name */
   const char* op;
   const char* kernel; /* what computes it: "winograd 4x4 avx512" */
   int64_t macs;
@@ -180,9 +193,11 @@ typedef struct ferry_step {
 
 typedef struct ferry_plan_info {
   size_t size;
-  int64_t weight_bytes;  /* held by the plan, shared by its contexts and by other plans of the same constants */
+  int64_t weight_bytes;  /* held by the plan, shared by its contexts and by other plans of the same
+                            constants */
   int64_t context_bytes; /* what each context adds */
-  int64_t peak_bytes;    /* of those, the activations that live at one time at most: the memory plan's floor */
+  int64_t peak_bytes; /* of those, the activations that live at one time at most: the memory plan's
+                         floor */
   int32_t step_count;
 } ferry_plan_info;
 
@@ -194,18 +209,21 @@ typedef struct ferry_backend {
 
   int32_t (*device_count)(void);
   ferry_code (*device_open)(const ferry_device_options* options, ferry_device** device);
-  void (*device_close)(ferry_device* device); /* REQUIRES: no plan of it is left */
-  const char* (*device_text)(const ferry_device* device); /* for people: "avx512, 2 threads"; lives as long as the device */
+  void (*device_close)(ferry_device* device);             /* REQUIRES: no plan of it is left */
+  const char* (*device_text)(const ferry_device* device); /* for people: "avx512, 2 threads"; lives
+                                                             as long as the device */
 
-  /* reasons[i] becomes null where node i can run, else a sentence that lives as long as the device. */
+  /* reasons[i] becomes null where node i can run, else a sentence that lives as long as the device.
+   */
   ferry_code (*supports)(ferry_device* device, const ferry_graph* graph, const char** reasons);
 
-  /* The graph must stay alive and unchanged as long as the plan; the data of its constants only during this call, except
-   * of those that `plan_uses_constant` names. */
-  ferry_code (*compile)(ferry_device* device, const ferry_graph* graph, const ferry_compile_options* options,
-                        ferry_plan** plan);
+  /* The graph must stay alive and unchanged as long as the plan; the data of its constants only
+   * during this call, except of those that `plan_uses_constant` names. */
+  ferry_code (*compile)(ferry_device* device, const ferry_graph* graph,
+                        const ferry_compile_options* options, ferry_plan** plan);
   void (*plan_free)(ferry_plan* plan); /* REQUIRES: no context of it is left */
-  int32_t (*plan_uses_constant)(const ferry_plan* plan, int32_t value); /* 1 when its data must stay */
+  int32_t (*plan_uses_constant)(const ferry_plan* plan,
+                                int32_t value); /* 1 when its data must stay */
   void (*plan_info)(const ferry_plan* plan, ferry_plan_info* info);
   void (*plan_step)(const ferry_plan* plan, int32_t index, ferry_step* step);
 
@@ -222,13 +240,13 @@ typedef struct ferry_backend {
   void* (*query)(const char* name);
 } ferry_backend;
 
-/* The one exported symbol. `host` outlives the backend. Null when the backend cannot work on this machine; the reason
- * has been given to host->set_error. */
+/* The one exported symbol. `host` outlives the backend. Null when the backend cannot work on this
+ * machine; the reason has been given to host->set_error. */
 typedef const ferry_backend* (*ferry_backend_entry_fn)(const ferry_host* host);
 #define FERRY_BACKEND_ENTRY "ferry_backend_entry"
 
 #ifdef __cplusplus
-}  /* extern "C" */
+} /* extern "C" */
 #endif
 
-#endif  /* FERRY_BACKEND_H_ */
+#endif /* FERRY_BACKEND_H_ */

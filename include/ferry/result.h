@@ -1,5 +1,5 @@
-// A value or the reason there is none: what ferry's functions return for everything that input, files, networks or devices
-// can make fail. Nothing throws.
+// A value or the reason there is none: what ferry's functions return for everything that input,
+// files, networks or devices can make fail. Nothing throws.
 #pragma once
 
 #include <string>
@@ -34,7 +34,8 @@ struct [[nodiscard]] Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool ok() const { return state_.index() == 0; }

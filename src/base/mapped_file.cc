@@ -63,7 +63,8 @@ Result<PendingFile> PendingFile::create(const std::string& path) {
   // The suffix comes before the extension, since encoders choose their format by it.
   const size_t slash = path.find_last_of('/');
   const size_t dot = path.find_last_of('.');
-  const bool has_suffix = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
+  const bool has_suffix =
+      dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
   const std::string suffix = has_suffix ? path.substr(dot) : "";
   std::string temporary = path.substr(0, path.size() - suffix.size()) + ".XXXXXX" + suffix;
   const int fd = ::mkostemps(temporary.data(), static_cast<int>(suffix.size()), O_CLOEXEC);

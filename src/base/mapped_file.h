@@ -12,19 +12,22 @@
 
 namespace ferry {
 
-// The bytes of one regular file. Immutable; may be shared by threads. The mapping is private: another process that
-// changes the file in place may be seen, one that truncates it raises SIGBUS, as for every program that maps files.
+// The bytes of one regular file. Immutable; may be shared by threads. The mapping is private:
+// another process that changes the file in place may be seen, one that truncates it raises SIGBUS,
+// as for every program that maps files.
 class MappedFile {
  public:
-  // Fails with kNotFound, or kIo for a directory, device or unreadable file. An empty file maps to an empty span.
+  // Fails with kNotFound, or kIo for a directory, device or unreadable file. An empty file maps to
+  // an empty span.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  // Gives the pages that have been read back to the system; they are read again when they are needed. For a file that was
-  // copied from and will hardly be looked at again, while views of it still live.
+  // Gives the pages that have been read back to the system; they are read again when they are
+  // needed. For a file that was copied from and will hardly be looked at again, while views of it
+  // still live.
   void drop_pages() const;
   const std::string& path() const { return path_; }
 
@@ -36,15 +39,16 @@ class MappedFile {
   size_t size_;
 };
 
-// Writes aside (`path.XXXXXX`), syncs and renames, so that `path` holds the old or the whole new content, never a part.
-// `produce` may write the temporary file by its path itself (encoders, muxers); the file is removed when it fails.
+// Writes aside (`path.XXXXXX`), syncs and renames, so that `path` holds the old or the whole new
+// content, never a part. `produce` may write the temporary file by its path itself (encoders,
+// muxers); the file is removed when it fails.
 Status write_file(const std::string& path, std::span<const std::byte> content);
 Status write_file(const std::string& path, std::string_view content);
 Status write_file_with(const std::string& path,
                        const std::function<Status(const std::string& temporary)>& produce);
 
-// The same for what is written over a longer time, as a video is: write `temporary()`, then `commit()`. Destroyed
-// before that, it removes the temporary file and leaves `path` as it was.
+// The same for what is written over a longer time, as a video is: write `temporary()`, then
+// `commit()`. Destroyed before that, it removes the temporary file and leaves `path` as it was.
 class PendingFile {
  public:
   static Result<PendingFile> create(const std::string& path);

@@ -23,7 +23,8 @@ double json_number(float value) { return std::strtod(fmt::format("{}", value).c_
 
 // A class name as a folder: separators and leading dots of hostile names lose their meaning.
 std::string folder_name(std::string name) {
-  std::ranges::replace_if(name, [](char c) { return c == '/' || c == '\\' || c == '\0'; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return c == '/' || c == '\\' || c == '\0'; }, '_');
   if (name.empty() || name[0] == '.') name.insert(0, "_");
   return name;
 }
@@ -54,7 +55,8 @@ std::string summary(const Detections& detections, const std::vector<std::string>
   for (const Detection& d : detections) ++counts[d.class_id];
   std::string text;
   for (const auto& [id, count] : counts) {
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", count, names[static_cast<size_t>(id)], count > 1 ? "s" : "");
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", count,
+                        names[static_cast<size_t>(id)], count > 1 ? "s" : "");
   }
   return text.empty() ? "(no detections)" : text;
 }
@@ -99,14 +101,15 @@ Status DetectOutputs::add(const std::string& path, std::string_view stem, vision
 }
 
 // Lowest confidence first, as upstream writes them.
-Status DetectOutputs::write_labels(std::string_view stem, const vision::Picture& picture, const Detections& detections) {
+Status DetectOutputs::write_labels(std::string_view stem, const vision::Picture& picture,
+                                   const Detections& detections) {
   if (detections.empty()) return {};
   const auto w = static_cast<double>(picture.width()), h = static_cast<double>(picture.height());
   std::string text;
   for (auto d = detections.rbegin(); d != detections.rend(); ++d) {
     const auto [x1, y1, x2, y2] = d->box;
-    text += fmt::format("{} {:g} {:g} {:g} {:g}", d->class_id, (x1 + x2) / 2.0 / w, (y1 + y2) / 2.0 / h, (x2 - x1) / w,
-                        (y2 - y1) / h);
+    text += fmt::format("{} {:g} {:g} {:g} {:g}", d->class_id, (x1 + x2) / 2.0 / w,
+                        (y1 + y2) / 2.0 / h, (x2 - x1) / w, (y2 - y1) / h);
     text += options_.save_conf ? fmt::format(" {:g}\n", d->confidence) : "\n";
   }
   const std::string folder = options_.folder + "/labels";
@@ -115,24 +118,31 @@ Status DetectOutputs::write_labels(std::string_view stem, const vision::Picture&
   return write_file(fmt::format("{}/{}.txt", folder, stem), text);
 }
 
-// The box, 2 % larger and with 10 pixels more on each side (upstream's save_one_box: gain 1.02, pad 10).
-Status DetectOutputs::write_crops(std::string_view stem, const vision::Picture& picture, const Detections& detections) {
+// The box, 2 % larger and with 10 pixels more on each side (upstream's save_one_box: gain 1.02, pad
+// 10).
+Status DetectOutputs::write_crops(std::string_view stem, const vision::Picture& picture,
+                                  const Detections& detections) {
   std::map<int32_t, int> written;
   for (auto d = detections.rbegin(); d != detections.rend(); ++d) {
     const auto [x1, y1, x2, y2] = d->box;
     const double cx = (x1 + x2) / 2, cy = (y1 + y2) / 2;
     const double half_w = ((x2 - x1) * 1.02 + 10) / 2, half_h = ((y2 - y1) * 1.02 + 10) / 2;
-    const auto clamp = [](double v, int64_t high) { return std::clamp(static_cast<int64_t>(v), int64_t{0}, high); };
-    const int64_t left = clamp(cx - half_w, picture.width()), right = clamp(cx + half_w, picture.width());
-    const int64_t top = clamp(cy - half_h, picture.height()), bottom = clamp(cy + half_h, picture.height());
+    const auto clamp = [](double v, int64_t high) {
+      return std::clamp(static_cast<int64_t>(v), int64_t{0}, high);
+    };
+    const int64_t left = clamp(cx - half_w, picture.width()),
+                  right = clamp(cx + half_w, picture.width());
+    const int64_t top = clamp(cy - half_h, picture.height()),
+                  bottom = clamp(cy + half_h, picture.height());
     if (right <= left || bottom <= top) continue;
-    const vision::PictureView view{picture.row(top) + left * vision::kBytesPerPixel, right - left, bottom - top,
-                                   picture.stride(), picture.format()};
-    const std::string folder =
-        fmt::format("{}/crops/{}", options_.folder, folder_name(names_[static_cast<size_t>(d->class_id)]));
+    const vision::PictureView view{picture.row(top) + left * vision::kBytesPerPixel, right - left,
+                                   bottom - top, picture.stride(), picture.format()};
+    const std::string folder = fmt::format("{}/crops/{}", options_.folder,
+                                           folder_name(names_[static_cast<size_t>(d->class_id)]));
     FERRY_CHECK_OK(make_folder(folder));
     const int number = ++written[d->class_id];
-    FERRY_CHECK_OK(vision::encode_picture(view, fmt::format("{}/{}{}.jpg", folder, stem, number == 1 ? "" : std::to_string(number))));
+    FERRY_CHECK_OK(vision::encode_picture(
+        view, fmt::format("{}/{}{}.jpg", folder, stem, number == 1 ? "" : std::to_string(number))));
   }
   return {};
 }
@@ -147,13 +157,15 @@ void DetectOutputs::draw(vision::Picture& picture, const Detections& detections)
                      .y2 = d->box[3],
                      .color = vision::class_color(d->class_id),
                      .label = options_.hide_labels ? ""
-                              : options_.hide_conf ? name
-                                                   : fmt::format("{} {:.2f}", name, d->confidence)});
+                              : options_.hide_conf
+                                  ? name
+                                  : fmt::format("{} {:.2f}", name, d->confidence)});
   }
   // Without a font the boxes are drawn all the same; the command says so once.
   if (const Status drawn = annotator_.draw(picture, boxes); !drawn.ok()) {
     static bool said = false;
-    if (!std::exchange(said, true)) fmt::print(stderr, "ferry detect: warning: {}\n", drawn.error().message);
+    if (!std::exchange(said, true))
+      fmt::print(stderr, "ferry detect: warning: {}\n", drawn.error().message);
   }
 }
 
@@ -170,10 +182,13 @@ Status DetectOutputs::save_picture(const vision::Picture& picture, const std::st
 Status DetectOutputs::finish() {
   if (options_.save_csv) FERRY_CHECK_OK(write_file(options_.folder + "/predictions.csv", csv_));
   if (options_.json.empty()) return {};
-  // Names that are not UTF-8 are written with replacement characters instead of failing the whole file.
-  const std::string text = json_->images.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  // Names that are not UTF-8 are written with replacement characters instead of failing the whole
+  // file.
+  const std::string text =
+      json_->images.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (options_.json == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+        std::fflush(stdout) != 0) {
       return error(Code::kIo, "cannot write the JSON to standard output");
     }
     return {};

@@ -1,4 +1,5 @@
-// What `ferry detect` leaves behind, in the files and forms that Ultralytics' detect.py users know, plus JSON.
+// What `ferry detect` leaves behind, in the files and forms that Ultralytics' detect.py users know,
+// plus JSON.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,14 @@
 namespace ferry::cli {
 
 struct OutputOptions {
-  std::string folder;       // runs/detect/exp
+  std::string folder;  // runs/detect/exp
   bool save_pictures = true;
-  bool save_txt = false;    // labels/<stem>.txt: class x y w h [conf], centre and size as parts of the picture
+  bool save_txt =
+      false;  // labels/<stem>.txt: class x y w h [conf], centre and size as parts of the picture
   bool save_conf = false;
-  bool save_crop = false;   // crops/<class>/<stem>.jpg
-  bool save_csv = false;    // predictions.csv: Image Name,Prediction,Confidence
-  std::string json;         // (optional) a file, or "-" for standard output
+  bool save_crop = false;      // crops/<class>/<stem>.jpg
+  bool save_csv = false;       // predictions.csv: Image Name,Prediction,Confidence
+  std::string json;            // (optional) a file, or "-" for standard output
   int64_t line_thickness = 0;  // pixels; 0: by the picture's size
   bool hide_labels = false;
   bool hide_conf = false;
@@ -38,10 +40,11 @@ class DetectOutputs {
   DetectOutputs(OutputOptions options, const std::vector<std::string>& names);
   ~DetectOutputs();
 
-  // One picture, or one frame of a video: `stem` names its label file and crops ("bus", "street_12"). Draws the boxes into
-  // `picture` when pictures are saved or `draw` asks for it. Does not save the picture itself.
-  Status add(const std::string& path, std::string_view stem, vision::Picture& picture, const Detections& detections,
-             int64_t frame = -1);
+  // One picture, or one frame of a video: `stem` names its label file and crops ("bus",
+  // "street_12"). Draws the boxes into `picture` when pictures are saved or `draw` asks for it.
+  // Does not save the picture itself.
+  Status add(const std::string& path, std::string_view stem, vision::Picture& picture,
+             const Detections& detections, int64_t frame = -1);
   Status save_picture(const vision::Picture& picture, const std::string& file_name);
   // Files that hold all pictures: CSV and JSON, whole.
   Status finish();
@@ -50,8 +53,10 @@ class DetectOutputs {
   int64_t labels_written() const { return labels_written_; }
 
  private:
-  Status write_labels(std::string_view stem, const vision::Picture& picture, const Detections& detections);
-  Status write_crops(std::string_view stem, const vision::Picture& picture, const Detections& detections);
+  Status write_labels(std::string_view stem, const vision::Picture& picture,
+                      const Detections& detections);
+  Status write_crops(std::string_view stem, const vision::Picture& picture,
+                     const Detections& detections);
   void draw(vision::Picture& picture, const Detections& detections);
 
   struct Json;

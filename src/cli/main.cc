@@ -42,8 +42,10 @@ size_t distance(std::string_view a, std::string_view b) {
 
 // The closest of `names` when it is close enough to be meant, else empty.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
-  const auto best = std::ranges::min_element(names, {}, [&](const std::string& name) { return distance(word, name); });
-  if (best == names.end() || distance(word, *best) > std::max<size_t>(2, word.size() / 3)) return "";
+  const auto best = std::ranges::min_element(
+      names, {}, [&](const std::string& name) { return distance(word, name); });
+  if (best == names.end() || distance(word, *best) > std::max<size_t>(2, word.size() / 3))
+    return "";
   return fmt::format("; did you mean {}?", *best);
 }
 
@@ -64,10 +66,13 @@ std::string dashed(std::string argument) {
 }
 
 std::string help(const CLI::App& app) {
-  std::string text = fmt::format("ferry {}: carries YOLOv5 detectors to other hardware\n\nusage: ferry COMMAND [options]\n\n",
-                                 version());
-  for (const Command* command : command_table()) text += fmt::format("  {:<10} {}\n", command->name, command->summary);
-  return text + "\nferry COMMAND --help lists a command's options; ferry --version.\n" + app.get_footer();
+  std::string text = fmt::format(
+      "ferry {}: carries YOLOv5 detectors to other hardware\n\nusage: ferry COMMAND [options]\n\n",
+      version());
+  for (const Command* command : command_table())
+    text += fmt::format("  {:<10} {}\n", command->name, command->summary);
+  return text + "\nferry COMMAND --help lists a command's options; ferry --version.\n" +
+         app.get_footer();
 }
 
 int wrong_usage(std::string_view where, std::string_view what) {
@@ -77,7 +82,8 @@ int wrong_usage(std::string_view where, std::string_view what) {
 
 int run(std::vector<std::string> arguments) {
   CLI::App app("", "ferry");
-  if (arguments.empty() || arguments[0] == "-h" || arguments[0] == "--help" || arguments[0] == "help") {
+  if (arguments.empty() || arguments[0] == "-h" || arguments[0] == "--help" ||
+      arguments[0] == "help") {
     fmt::print(arguments.empty() ? stderr : stdout, "{}", help(app));
     return arguments.empty() ? kWrongUsage : kDone;
   }
@@ -85,11 +91,13 @@ int run(std::vector<std::string> arguments) {
     fmt::print("ferry {}\n", version());
     return kDone;
   }
-  const auto row = std::ranges::find(command_table(), std::string_view(arguments[0]), &Command::name);
+  const auto row =
+      std::ranges::find(command_table(), std::string_view(arguments[0]), &Command::name);
   if (row == command_table().end()) {
     std::vector<std::string> names;
     for (const Command* command : command_table()) names.emplace_back(command->name);
-    return wrong_usage("ferry", fmt::format("'{}' is not a command{}", arguments[0], did_you_mean(arguments[0], names)));
+    return wrong_usage("ferry", fmt::format("'{}' is not a command{}", arguments[0],
+                                            did_you_mean(arguments[0], names)));
   }
   const std::string where = fmt::format("ferry {}", (*row)->name);
   app.name(where);
@@ -107,7 +115,8 @@ int run(std::vector<std::string> arguments) {
     return wrong_usage(where, error.what());
   }
   if (const std::vector<std::string> extras = app.remaining(); !extras.empty()) {
-    return wrong_usage(where, fmt::format("does not know '{}'{}", extras[0], did_you_mean(extras[0], option_names(app))));
+    return wrong_usage(where, fmt::format("does not know '{}'{}", extras[0],
+                                          did_you_mean(extras[0], option_names(app))));
   }
   return run_command();
 }

@@ -32,10 +32,11 @@ void Progress::update(int64_t done) {
     fmt::print(stderr, "\r{} {} [{:.1f}/s]\x1b[K", what_, done, rate);
     return;
   }
-  const auto filled = static_cast<size_t>(std::clamp<int64_t>(done * kBarWidth / total_, 0, kBarWidth));
+  const auto filled =
+      static_cast<size_t>(std::clamp<int64_t>(done * kBarWidth / total_, 0, kBarWidth));
   const double left = rate > 0 ? static_cast<double>(total_ - done) / rate : 0;
-  fmt::print(stderr, "\r{} {}/{} [{}{}] {:.1f}/s, {:.0f} s left\x1b[K", what_, done, total_, std::string(filled, '#'),
-             std::string(kBarWidth - filled, '.'), rate, left);
+  fmt::print(stderr, "\r{} {}/{} [{}{}] {:.1f}/s, {:.0f} s left\x1b[K", what_, done, total_,
+             std::string(filled, '#'), std::string(kBarWidth - filled, '.'), rate, left);
 }
 
 }  // namespace ferry::cli

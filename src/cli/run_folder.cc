@@ -14,7 +14,8 @@ Status make_folder(const std::string& path) {
   return {};
 }
 
-Result<std::string> make_run_folder(const std::string& project, const std::string& name, IfExists if_exists) {
+Result<std::string> make_run_folder(const std::string& project, const std::string& name,
+                                    IfExists if_exists) {
   const fs::path wish = fs::path(project) / name;
   if (wish.has_parent_path()) FERRY_CHECK_OK(make_folder(wish.parent_path().string()));
   fs::path path = wish;

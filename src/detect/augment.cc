@@ -15,9 +15,10 @@ struct Variant {
 };
 constexpr Variant kVariants[] = {{1, false}, {0.83, true}, {0.67, false}};
 
-// Bilinear as torch's interpolate(align_corners=False), into the top left corner of a picture of border colour.
-void scale_into(std::span<const float> input, int64_t height, int64_t width, const Variant& variant, int64_t out_height,
-                int64_t out_width, float* output) {
+// Bilinear as torch's interpolate(align_corners=False), into the top left corner of a picture of
+// border colour.
+void scale_into(std::span<const float> input, int64_t height, int64_t width, const Variant& variant,
+                int64_t out_height, int64_t out_width, float* output) {
   const auto scaled_h = static_cast<int64_t>(static_cast<double>(height) * variant.scale);
   const auto scaled_w = static_cast<int64_t>(static_cast<double>(width) * variant.scale);
   std::fill_n(output, out_height * out_width * 3, kBorder);
@@ -35,10 +36,11 @@ void scale_into(std::span<const float> input, int64_t height, int64_t width, con
       const float wx = place_x - static_cast<float>(x0);
       for (int64_t c = 0; c < 3; ++c) {
         const auto at = [&](int64_t row, int64_t column) {
-          return input[static_cast<size_t>((row * width + (variant.mirrored ? width - 1 - column : column)) * 3 + c)];
+          return input[static_cast<size_t>(
+              (row * width + (variant.mirrored ? width - 1 - column : column)) * 3 + c)];
         };
-        output[(y * out_width + x) * 3 + c] =
-            (1 - wy) * ((1 - wx) * at(y0, x0) + wx * at(y0, x1)) + wy * ((1 - wx) * at(y1, x0) + wx * at(y1, x1));
+        output[(y * out_width + x) * 3 + c] = (1 - wy) * ((1 - wx) * at(y0, x0) + wx * at(y0, x1)) +
+                                              wy * ((1 - wx) * at(y1, x0) + wx * at(y1, x1));
       }
     }
   }
@@ -50,12 +52,15 @@ int64_t round_up(double pixels, int64_t stride) {
 
 }  // namespace
 
-Result<std::vector<vision::Detection>> detect_augmented(Lane& lane, std::span<const float> input, int64_t height,
-                                                        int64_t width, const vision::NmsOptions& options,
-                                                        double& preprocess_ms, double& inference_ms) {
+Result<std::vector<vision::Detection>> detect_augmented(Lane& lane, std::span<const float> input,
+                                                        int64_t height, int64_t width,
+                                                        const vision::NmsOptions& options,
+                                                        double& preprocess_ms,
+                                                        double& inference_ms) {
   const Network& network = lane.network();
   if (!network.raw_heads() || !network.any_size()) {
-    return error(Code::kUnsupported, "--augment runs the network at three sizes, which this {} does not allow",
+    return error(Code::kUnsupported,
+                 "--augment runs the network at three sizes, which this {} does not allow",
                  network.source().format);
   }
   const int64_t columns = 5 + network.info().nc;
@@ -76,7 +81,8 @@ Result<std::vector<vision::Detection>> detect_augmented(Lane& lane, std::span<co
     const auto start = std::chrono::steady_clock::now();
     preprocess_ms += std::chrono::duration<double, std::milli>(start - begin).count();
     FERRY_CHECK_OK(context->run());
-    inference_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    inference_ms +=
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
     const std::vector<vision::HeadMap> maps = network.head_maps(*context, 0);
     const vision::RawHead head{maps, network.info().nc};
@@ -87,9 +93,11 @@ Result<std::vector<vision::Detection>> detect_augmented(Lane& lane, std::span<co
       for (int k = 0; k < 4; ++k) box[k] /= static_cast<float>(variant.scale);
       if (variant.mirrored) box[0] = static_cast<float>(width) - box[0];
     }
-    // upstream's _clip_augmented: cells per level fall by four, so the last level has rows / (1 + 4 + 16) of them.
+    // upstream's _clip_augmented: cells per level fall by four, so the last level has rows / (1 + 4
+    // + 16) of them.
     int64_t unit = 0, levels = 0;
-    for (int64_t power = 1; levels < static_cast<int64_t>(maps.size()); ++levels, power *= 4) unit += power;
+    for (int64_t power = 1; levels < static_cast<int64_t>(maps.size()); ++levels, power *= 4)
+      unit += power;
     const int64_t share = head.rows() / unit;
     int64_t first = 0, last = head.rows();
     if (v == 0) last -= share;

@@ -1,4 +1,5 @@
-// The public API (ferry/ferry.h): letterbox -> network -> head decode and NMS -> boxes in the image's pixels.
+// The public API (ferry/ferry.h): letterbox -> network -> head decode and NMS -> boxes in the
+// image's pixels.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -34,8 +35,9 @@ class Stopwatch {
 };
 
 vision::PictureView view_of(const Image& image) {
-  return {image.data, image.width, image.height, image.stride == 0 ? image.width * 3 : image.stride,
-          image.format == PixelFormat::kBgr8 ? vision::PixelFormat::kBgr8 : vision::PixelFormat::kRgb8};
+  return {
+      image.data, image.width, image.height, image.stride == 0 ? image.width * 3 : image.stride,
+      image.format == PixelFormat::kBgr8 ? vision::PixelFormat::kBgr8 : vision::PixelFormat::kRgb8};
 }
 
 }  // namespace
@@ -47,30 +49,35 @@ struct Detector::Impl {
   detect::Lane lane;
   vision::LetterboxOptions letterbox_options;
   Timing timing;
-  std::optional<vision::Letterbox> letterbox;  // of the last image's plan: a video pays for its tables once
+  std::optional<vision::Letterbox>
+      letterbox;  // of the last image's plan: a video pays for its tables once
   std::vector<float> augmented_input;
 
-  Status fill(const Image& image, const vision::LetterboxPlan& plan, vision::TensorLayout layout, float* to) {
+  Status fill(const Image& image, const vision::LetterboxPlan& plan, vision::TensorLayout layout,
+              float* to) {
     if (!letterbox || letterbox->plan() != plan) letterbox.emplace(plan);
     return letterbox->to_float(view_of(image), layout, to);
   }
 
   // One batch of images that have the same input size.
   Status run_batch(std::span<const Image> images, std::span<const vision::LetterboxPlan> plans,
-                   std::span<const size_t> batch, const vision::NmsOptions& nms, std::vector<Detections>& results) {
+                   std::span<const size_t> batch, const vision::NmsOptions& nms,
+                   std::vector<Detections>& results) {
     const detect::Network& network = lane.network();
     const vision::LetterboxPlan& first = plans[batch[0]];
     const auto count = static_cast<int64_t>(batch.size());
-    const detect::InputShape shape = network.any_size()
-                                         ? detect::InputShape{count, first.input_height, first.input_width}
-                                         : network.nominal();
+    const detect::InputShape shape =
+        network.any_size() ? detect::InputShape{count, first.input_height, first.input_width}
+                           : network.nominal();
     FERRY_TRY(context, lane.context(shape));
     {
       const Stopwatch watch(timing.preprocess_ms);
       const ferry_io io = context->input(0);
-      const auto layout = io.layout == FERRY_NHWC ? vision::TensorLayout::kNhwc : vision::TensorLayout::kNchw;
+      const auto layout =
+          io.layout == FERRY_NHWC ? vision::TensorLayout::kNhwc : vision::TensorLayout::kNchw;
       for (size_t i = 0; i < batch.size(); ++i) {
-        float* to = static_cast<float*>(io.data) + static_cast<int64_t>(i) * 3 * shape.height * shape.width;
+        float* to =
+            static_cast<float*>(io.data) + static_cast<int64_t>(i) * 3 * shape.height * shape.width;
         FERRY_CHECK_OK(fill(images[batch[i]], plans[batch[i]], layout, to));
       }
     }
@@ -95,14 +102,16 @@ struct Detector::Impl {
     }
     const ferry_io io = context.output(0);  // [batch, rows, 5 + nc]
     const int64_t rows = io.dims[1], columns = io.dims[2];
-    return vision::detect(vision::DecodedRows{.data = static_cast<const float*>(io.data) + image * rows * columns,
-                                              .rows = rows,
-                                              .columns = columns,
-                                              .row_stride = columns},
-                          nms);
+    return vision::detect(
+        vision::DecodedRows{.data = static_cast<const float*>(io.data) + image * rows * columns,
+                            .rows = rows,
+                            .columns = columns,
+                            .row_stride = columns},
+        nms);
   }
 
-  static Detections to_image(std::vector<vision::Detection> detections, const vision::LetterboxPlan& plan) {
+  static Detections to_image(std::vector<vision::Detection> detections,
+                             const vision::LetterboxPlan& plan) {
     vision::scale_boxes(vision::box_scale(plan), detections);
     Detections out;
     for (const vision::Detection& d : detections) {
@@ -111,8 +120,8 @@ struct Detector::Impl {
     return out;
   }
 
-  Status run_augmented(const Image& image, const vision::LetterboxPlan& plan, const vision::NmsOptions& nms,
-                       Detections& result) {
+  Status run_augmented(const Image& image, const vision::LetterboxPlan& plan,
+                       const vision::NmsOptions& nms, Detections& result) {
     augmented_input.resize(static_cast<size_t>(3 * plan.input_height * plan.input_width));
     {
       const Stopwatch watch(timing.preprocess_ms);
@@ -122,8 +131,9 @@ struct Detector::Impl {
     const double before = timing.preprocess_ms + timing.inference_ms;
     {
       const Stopwatch watch(all_ms);
-      FERRY_TRY(detections, detect::detect_augmented(lane, augmented_input, plan.input_height, plan.input_width, nms,
-                                                     timing.preprocess_ms, timing.inference_ms));
+      FERRY_TRY(detections,
+                detect::detect_augmented(lane, augmented_input, plan.input_height, plan.input_width,
+                                         nms, timing.preprocess_ms, timing.inference_ms));
       result = to_image(std::move(detections), plan);
     }
     timing.postprocess_ms += all_ms - (timing.preprocess_ms + timing.inference_ms - before);
@@ -134,17 +144,20 @@ struct Detector::Impl {
 Detector::Detector(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Detector::~Detector() = default;
 
-Result<std::unique_ptr<Detector>> Detector::load(const std::string& path, const LoadOptions& options) {
+Result<std::unique_ptr<Detector>> Detector::load(const std::string& path,
+                                                 const LoadOptions& options) {
   FERRY_TRY(network, detect::Network::load(path, options));
   const vision::LetterboxOptions letterbox{
       .width = network->nominal().width,
       .height = network->nominal().height,
-      // A model with a fixed input takes the whole of it, as upstream's auto=False for exported models.
+      // A model with a fixed input takes the whole of it, as upstream's auto=False for exported
+      // models.
       .mode = options.fit == Fit::kRect && network->any_size() ? vision::LetterboxMode::kRect
                                                                : vision::LetterboxMode::kSquare,
       .stride = network->stride(),
   };
-  return std::unique_ptr<Detector>(new Detector(std::make_unique<Impl>(std::move(network), letterbox)));
+  return std::unique_ptr<Detector>(
+      new Detector(std::make_unique<Impl>(std::move(network), letterbox)));
 }
 
 Result<std::unique_ptr<Detector>> Detector::share() const {
@@ -157,8 +170,8 @@ Result<Detections> Detector::detect(const Image& image, const DetectOptions& opt
   return std::move(results[0]);
 }
 
-Result<std::vector<Detections>> Detector::detect(std::span<const Image> images, const DetectOptions& options,
-                                                 int64_t batch) {
+Result<std::vector<Detections>> Detector::detect(std::span<const Image> images,
+                                                 const DetectOptions& options, int64_t batch) {
   if (batch < 1) return error(Code::kInvalid, "a batch of {} images: needs at least 1", batch);
   const vision::NmsOptions nms{.conf_threshold = options.conf_threshold,
                                .iou_threshold = options.iou_threshold,
@@ -199,7 +212,9 @@ Result<std::vector<Detections>> Detector::detect(std::span<const Image> images, 
   return results;
 }
 
-const std::vector<std::string>& Detector::class_names() const { return impl_->lane.network().info().names; }
+const std::vector<std::string>& Detector::class_names() const {
+  return impl_->lane.network().info().names;
+}
 int64_t Detector::input_height() const { return impl_->letterbox_options.height; }
 int64_t Detector::input_width() const { return impl_->letterbox_options.width; }
 const Timing& Detector::timing() const { return impl_->timing; }
@@ -211,12 +226,15 @@ Memory Detector::memory() const {
 }
 std::string Detector::device() const { return impl_->lane.network().device_text(); }
 const std::string& Detector::description() const { return impl_->lane.network().description(); }
-const std::vector<std::string>& Detector::warnings() const { return impl_->lane.network().source().warnings; }
+const std::vector<std::string>& Detector::warnings() const {
+  return impl_->lane.network().source().warnings;
+}
 
 Result<ImageFile> read_image(const std::string& path) {
   FERRY_TRY(decoded, vision::decode_picture(path));
   auto owner = std::make_shared<const vision::Picture>(std::move(decoded.picture));
-  const Image image{owner->data(), owner->width(), owner->height(), owner->stride(), PixelFormat::kBgr8};
+  const Image image{owner->data(), owner->width(), owner->height(), owner->stride(),
+                    PixelFormat::kBgr8};
   return ImageFile{image, std::move(owner), std::move(decoded.warning)};
 }
 

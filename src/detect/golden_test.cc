@@ -1,4 +1,5 @@
-// ferry against what PyTorch and Ultralytics answered for the same weights and pictures (FERRY_GOLDEN, FERRY_DATA).
+// ferry against what PyTorch and Ultralytics answered for the same weights and pictures
+// (FERRY_GOLDEN, FERRY_DATA).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,14 +23,19 @@ std::string folder(const char* variable, const char* fallback) {
   const char* value = std::getenv(variable);
   return value && *value ? value : fallback;
 }
-std::string data(const std::string& name) { return folder("FERRY_DATA", "../shared/data") + "/" + name; }
-std::string golden(const std::string& name) { return folder("FERRY_GOLDEN", "../shared/golden") + "/" + name; }
+std::string data(const std::string& name) {
+  return folder("FERRY_DATA", "../shared/data") + "/" + name;
+}
+std::string golden(const std::string& name) {
+  return folder("FERRY_GOLDEN", "../shared/golden") + "/" + name;
+}
 
 // The floats of a C-ordered little-endian .npy file of format 1.0.
 std::vector<float> read_npy(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  const size_t header = 10 + static_cast<unsigned char>(bytes.at(8)) + 256u * static_cast<unsigned char>(bytes.at(9));
+  const size_t header =
+      10 + static_cast<unsigned char>(bytes.at(8)) + 256u * static_cast<unsigned char>(bytes.at(9));
   std::vector<float> values((bytes.size() - header) / sizeof(float));
   std::memcpy(values.data(), bytes.data() + header, values.size() * sizeof(float));
   return values;
@@ -41,14 +47,17 @@ class Golden : public testing::TestWithParam<std::string> {
     const std::string file = golden(GetParam() + ".json");
     weights_ = data("weights/" + GetParam() + ".pt");
     if (!fs::exists(file) || !fs::exists(weights_)) {
-      GTEST_SKIP() << "not checked against PyTorch: " << file << " or " << weights_ << " is not there";
+      GTEST_SKIP() << "not checked against PyTorch: " << file << " or " << weights_
+                   << " is not there";
     }
     std::ifstream stream(file);
     answers_ = json::parse(stream);
   }
 
-  // Boxes within 0.5 px and confidences within 0.003 of Ultralytics' (or the given tolerances), same count and classes.
-  void expect_detections(const std::string& model, bool square_only, float box_tolerance, float confidence_tolerance) {
+  // Boxes within 0.5 px and confidences within 0.003 of Ultralytics' (or the given tolerances),
+  // same count and classes.
+  void expect_detections(const std::string& model, bool square_only, float box_tolerance,
+                         float confidence_tolerance) {
     for (const auto& [key, answer] : answers_.at("detections").items()) {
       const size_t space = key.find(' ');
       const bool rect = key.substr(space + 1) == "rect";
@@ -57,8 +66,9 @@ class Golden : public testing::TestWithParam<std::string> {
       ASSERT_TRUE(detector.ok()) << detector.error().message;
       const auto picture = read_image(data(key.substr(0, space)));
       ASSERT_TRUE(picture.ok()) << picture.error().message;
-      const auto found = (*detector)->detect(picture->image, {.conf_threshold = answer.at("conf_thres"),
-                                                              .iou_threshold = answer.at("iou_thres")});
+      const auto found = (*detector)->detect(
+          picture->image,
+          {.conf_threshold = answer.at("conf_thres"), .iou_threshold = answer.at("iou_thres")});
       ASSERT_TRUE(found.ok()) << found.error().message;
       EXPECT_EQ((*detector)->timing().input_height, answer.at("input_hw").at(0)) << key;
       EXPECT_EQ((*detector)->timing().input_width, answer.at("input_hw").at(1)) << key;
@@ -66,9 +76,11 @@ class Golden : public testing::TestWithParam<std::string> {
       ASSERT_EQ(found->size(), boxes.size()) << key;
       for (size_t i = 0; i < boxes.size(); ++i) {
         for (size_t side = 0; side < 4; ++side) {
-          EXPECT_NEAR((*found)[i].box[side], boxes[i][side].get<float>(), box_tolerance) << key << " box " << i;
+          EXPECT_NEAR((*found)[i].box[side], boxes[i][side].get<float>(), box_tolerance)
+              << key << " box " << i;
         }
-        EXPECT_NEAR((*found)[i].confidence, boxes[i][4].get<float>(), confidence_tolerance) << key << " box " << i;
+        EXPECT_NEAR((*found)[i].confidence, boxes[i][4].get<float>(), confidence_tolerance)
+            << key << " box " << i;
         EXPECT_EQ((*found)[i].class_id, boxes[i][5].get<int>()) << key << " box " << i;
       }
     }
@@ -123,7 +135,8 @@ TEST_P(Golden, TheFormulaPicturesRowsEqualPyTorchs) {
   EXPECT_LE(worst_score, 1e-4f);
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, Golden, testing::Values("yolov5n_v61_coco80", "yolov5n_exp7_dwconv_coco80"),
+INSTANTIATE_TEST_SUITE_P(Weights, Golden,
+                         testing::Values("yolov5n_v61_coco80", "yolov5n_exp7_dwconv_coco80"),
                          [](const auto& row) { return row.param; });
 
 using GoldenOnnx = Golden;
@@ -140,7 +153,8 @@ TEST(Detector, BatchesAnswerAsSinglePicturesDo) {
   if (!fs::exists(weights)) GTEST_SKIP() << "not checked: " << weights << " is not there";
   auto detector = Detector::load(weights);
   ASSERT_TRUE(detector.ok()) << detector.error().message;
-  const auto bus = read_image(data("images/bus.jpg")), men = read_image(data("images/two_men_1280x720.jpg"));
+  const auto bus = read_image(data("images/bus.jpg")),
+             men = read_image(data("images/two_men_1280x720.jpg"));
   ASSERT_TRUE(bus.ok() && men.ok());
   const Image images[] = {bus->image, men->image, bus->image};
   const auto batched = (*detector)->detect(images, {}, 2);
@@ -152,7 +166,8 @@ TEST(Detector, BatchesAnswerAsSinglePicturesDo) {
     for (size_t d = 0; d < single->size(); ++d) {
       EXPECT_EQ((*batched)[i][d].class_id, (*single)[d].class_id);
       EXPECT_NEAR((*batched)[i][d].confidence, (*single)[d].confidence, 1e-4f);
-      for (size_t side = 0; side < 4; ++side) EXPECT_NEAR((*batched)[i][d].box[side], (*single)[d].box[side], 0.05f);
+      for (size_t side = 0; side < 4; ++side)
+        EXPECT_NEAR((*batched)[i][d].box[side], (*single)[d].box[side], 0.05f);
     }
   }
 }

@@ -1,8 +1,9 @@
-// A detector's network, ready to run: the optimised graph of one model file, compiled for the input sizes that turn up.
+// A detector's network, ready to run: the optimised graph of one model file, compiled for the input
+// sizes that turn up.
 //
-// `Network` is what detectors share: device, graph, plans with their packed weights. `Lane` is what one thread needs
-// beside it: a context for each input size in use. Both keep the few sizes used last, so that a folder of pictures of
-// every shape does not fill the memory.
+// `Network` is what detectors share: device, graph, plans with their packed weights. `Lane` is what
+// one thread needs beside it: a context for each input size in use. Both keep the few sizes used
+// last, so that a folder of pictures of every shape does not fill the memory.
 #pragma once
 
 #include <array>
@@ -35,12 +36,16 @@ class Network {
 
   const import::DetectorInfo& info() const { return info_; }
   const import::SourceInfo& source() const { return source_; }
-  const InputShape& nominal() const { return nominal_; }  // what the file fixes, or the options asked for
-  bool any_size() const { return any_size_; }             // false: only the nominal shape can run
-  int64_t stride() const { return stride_; }              // the largest of the head
-  bool raw_heads() const { return !anchors_.empty(); }    // outputs are logits; else decoded rows
+  const InputShape& nominal() const {
+    return nominal_;
+  }                                            // what the file fixes, or the options asked for
+  bool any_size() const { return any_size_; }  // false: only the nominal shape can run
+  int64_t stride() const { return stride_; }   // the largest of the head
+  bool raw_heads() const { return !anchors_.empty(); }  // outputs are logits; else decoded rows
   const std::string& description() const { return description_; }
-  std::string device_text() const { return fmt::format("{}: {}", device_->backend().name, device_->text()); }
+  std::string device_text() const {
+    return fmt::format("{}: {}", device_->backend().name, device_->text());
+  }
 
   // The raw maps of image `image` in a context that has run. REQUIRES: raw_heads()
   std::vector<vision::HeadMap> head_maps(const runtime::Context& context, int64_t image) const;
@@ -76,7 +81,9 @@ class Lane {
   // The context for a shape; valid until the next call.
   Result<runtime::Context*> context(const InputShape& shape);
   // (optional) The one that the last call gave.
-  const runtime::Context* last_context() const { return contexts_.empty() ? nullptr : contexts_.front().context.get(); }
+  const runtime::Context* last_context() const {
+    return contexts_.empty() ? nullptr : contexts_.front().context.get();
+  }
 
  private:
   struct Entry {

@@ -14,16 +14,21 @@ bool valid_id(const Graph& graph, ValueId id) {
   return id >= 0 && static_cast<size_t>(id) < graph.values.size();
 }
 
-// Attributes: all known, all of the declared type, required ones present; with `fill`, defaults are put in.
+// Attributes: all known, all of the declared type, required ones present; with `fill`, defaults are
+// put in.
 Status check_attrs(const OpDef& op, Attrs& attrs, bool fill) {
   for (auto& [name, value] : attrs) {
-    const auto def = std::find_if(op.attrs.begin(), op.attrs.end(), [&wanted = name](const AttrDef& d) { return d.name == wanted; });
+    const auto def = std::find_if(op.attrs.begin(), op.attrs.end(),
+                                  [&wanted = name](const AttrDef& d) { return d.name == wanted; });
     if (def == op.attrs.end()) return error(Code::kInvalid, "has no attribute '{}'", name);
     if (def->fallback.index() == value.index()) continue;
-    // A list or number written without a point is read as integers; the op says that it wants floats.
-    if (const auto* i = std::get_if<int64_t>(&value); i && std::holds_alternative<double>(def->fallback)) {
+    // A list or number written without a point is read as integers; the op says that it wants
+    // floats.
+    if (const auto* i = std::get_if<int64_t>(&value);
+        i && std::holds_alternative<double>(def->fallback)) {
       value = static_cast<double>(*i);
-    } else if (const auto* list = std::get_if<Ints>(&value); list && std::holds_alternative<Floats>(def->fallback)) {
+    } else if (const auto* list = std::get_if<Ints>(&value);
+               list && std::holds_alternative<Floats>(def->fallback)) {
       value = Floats(list->begin(), list->end());
     } else if (const auto* floats = std::get_if<Floats>(&value);
                floats && floats->empty() && std::holds_alternative<Ints>(def->fallback)) {
@@ -45,11 +50,13 @@ Status check_arity(const Node& node) {
   if (count < node.op->min_inputs || (node.op->max_inputs >= 0 && count > node.op->max_inputs)) {
     return error(Code::kInvalid, "has {} inputs, needs {}", count,
                  node.op->max_inputs == node.op->min_inputs ? fmt::format("{}", node.op->min_inputs)
-                 : node.op->max_inputs < 0                  ? fmt::format("at least {}", node.op->min_inputs)
-                                           : fmt::format("{} to {}", node.op->min_inputs, node.op->max_inputs));
+                 : node.op->max_inputs < 0
+                     ? fmt::format("at least {}", node.op->min_inputs)
+                     : fmt::format("{} to {}", node.op->min_inputs, node.op->max_inputs));
   }
   for (int i = 0; i < std::min(count, std::max(node.op->min_inputs, 0)); ++i) {
-    if (node.inputs[static_cast<size_t>(i)] == kNone) return error(Code::kInvalid, "input {} is absent", i);
+    if (node.inputs[static_cast<size_t>(i)] == kNone)
+      return error(Code::kInvalid, "input {} is absent", i);
   }
   return {};
 }
@@ -59,7 +66,8 @@ Result<std::vector<TensorType>> infer_node(const Graph& graph, const Node& node)
   std::vector<const Tensor*> constants;
   for (const ValueId id : node.inputs) {
     types.push_back(id == kNone ? nullptr : &graph.value(id).type);
-    constants.push_back(id != kNone && graph.value(id).constant ? &*graph.value(id).constant : nullptr);
+    constants.push_back(id != kNone && graph.value(id).constant ? &*graph.value(id).constant
+                                                                : nullptr);
   }
   FERRY_TRY(out, node.op->infer({node, types, constants}));
   for (const TensorType& type : out) FERRY_CHECK_OK(check_shape(type.shape, type.dtype));
@@ -103,7 +111,9 @@ ValueId add_constant(Graph& graph, std::string_view name, Tensor tensor) {
 
 Result<std::vector<ValueId>> add_node(Graph& graph, const OpDef& op, std::string_view name,
                                       std::vector<ValueId> inputs, Attrs attrs, int outputs) {
-  while (!inputs.empty() && inputs.back() == kNone && static_cast<int>(inputs.size()) > op.min_inputs) inputs.pop_back();
+  while (!inputs.empty() && inputs.back() == kNone &&
+         static_cast<int>(inputs.size()) > op.min_inputs)
+    inputs.pop_back();
   Node node{&op, std::string(name), std::move(inputs), {}, std::move(attrs)};
   const std::string where = node_text(node);
   for (const ValueId id : node.inputs) {
@@ -116,7 +126,8 @@ Result<std::vector<ValueId>> add_node(Graph& graph, const OpDef& op, std::string
   }
   FERRY_TRY(types, infer_node(graph, node).within(where));
   if (static_cast<int>(types.size()) != outputs) {
-    return error(Code::kInvalid, "{}: gives {} outputs, {} are named", where, types.size(), outputs);
+    return error(Code::kInvalid, "{}: gives {} outputs, {} are named", where, types.size(),
+                 outputs);
   }
   node.outputs.clear();
   for (TensorType& type : types) node.outputs.push_back(add_value(graph, name, std::move(type)));
@@ -124,8 +135,8 @@ Result<std::vector<ValueId>> add_node(Graph& graph, const OpDef& op, std::string
   return node.outputs;
 }
 
-Result<ValueId> add_op(Graph& graph, const OpDef& op, std::string_view name, std::vector<ValueId> inputs,
-                       Attrs attrs) {
+Result<ValueId> add_op(Graph& graph, const OpDef& op, std::string_view name,
+                       std::vector<ValueId> inputs, Attrs attrs) {
   FERRY_TRY(outputs, add_node(graph, op, name, std::move(inputs), std::move(attrs), 1));
   return outputs[0];
 }
@@ -133,7 +144,8 @@ Result<ValueId> add_op(Graph& graph, const OpDef& op, std::string_view name, std
 std::vector<int> producers(const Graph& graph) {
   std::vector<int> out(graph.values.size(), -1);
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const ValueId id : graph.nodes[n].outputs) out[static_cast<size_t>(id)] = static_cast<int>(n);
+    for (const ValueId id : graph.nodes[n].outputs)
+      out[static_cast<size_t>(id)] = static_cast<int>(n);
   }
   return out;
 }
@@ -213,7 +225,8 @@ Status sort_topologically(Graph& graph) {
       if (id != kNone && producer[static_cast<size_t>(id)] >= 0) ++waiting[n];
     }
   }
-  // Kahn's algorithm on a heap of indices: among the nodes that are ready the first in the old order goes first.
+  // Kahn's algorithm on a heap of indices: among the nodes that are ready the first in the old
+  // order goes first.
   std::vector<int> ready;
   const auto later = [](int a, int b) { return a > b; };
   for (size_t n = 0; n < waiting.size(); ++n) {
@@ -247,9 +260,11 @@ Status infer_types(Graph& graph) {
   for (Node& node : graph.nodes) {
     FERRY_TRY(types, infer_node(graph, node).within(node_text(node)));
     if (types.size() != node.outputs.size()) {
-      return error(Code::kInvalid, "{}: gives {} outputs, has {}", node_text(node), types.size(), node.outputs.size());
+      return error(Code::kInvalid, "{}: gives {} outputs, has {}", node_text(node), types.size(),
+                   node.outputs.size());
     }
-    for (size_t i = 0; i < types.size(); ++i) graph.value(node.outputs[i]).type = std::move(types[i]);
+    for (size_t i = 0; i < types.size(); ++i)
+      graph.value(node.outputs[i]).type = std::move(types[i]);
   }
   return {};
 }
@@ -261,7 +276,8 @@ Status set_input_type(Graph& graph, size_t index, TensorType type) {
 }
 
 Status verify(const Graph& graph) {
-  if (names(graph).size() != graph.values.size()) return error(Code::kInvalid, "two values have the same name");
+  if (names(graph).size() != graph.values.size())
+    return error(Code::kInvalid, "two values have the same name");
   std::vector<bool> ready(graph.values.size(), false);
   const auto produce = [&](ValueId id, std::string_view what) -> Status {
     if (!valid_id(graph, id)) return error(Code::kInvalid, "{} is not a value of the graph", what);
@@ -290,22 +306,27 @@ Status verify(const Graph& graph) {
     FERRY_CHECK_OK(check_arity(node).within(where));
     Attrs attrs = node.attrs;
     FERRY_CHECK_OK(check_attrs(*node.op, attrs, false).within(where));
-    if (attrs != node.attrs) return error(Code::kInvalid, "{}: an attribute has the wrong type", where);
+    if (attrs != node.attrs)
+      return error(Code::kInvalid, "{}: an attribute has the wrong type", where);
     for (const ValueId id : node.inputs) {
       if (id == kNone) continue;
-      if (!valid_id(graph, id)) return error(Code::kInvalid, "{}: uses a value that does not exist", where);
+      if (!valid_id(graph, id))
+        return error(Code::kInvalid, "{}: uses a value that does not exist", where);
       if (!ready[static_cast<size_t>(id)]) {
-        return error(Code::kInvalid, "{}: uses '{}' before it is produced", where, graph.value(id).name);
+        return error(Code::kInvalid, "{}: uses '{}' before it is produced", where,
+                     graph.value(id).name);
       }
     }
     FERRY_TRY(types, infer_node(graph, node).within(where));
     if (types.size() != node.outputs.size()) {
-      return error(Code::kInvalid, "{}: gives {} outputs, has {}", where, types.size(), node.outputs.size());
+      return error(Code::kInvalid, "{}: gives {} outputs, has {}", where, types.size(),
+                   node.outputs.size());
     }
     for (size_t i = 0; i < types.size(); ++i) {
       FERRY_CHECK_OK(produce(node.outputs[i], where));
       if (graph.value(node.outputs[i]).type != types[i]) {
-        return error(Code::kInvalid, "{}: '{}' is {}, the op gives {}", where, graph.value(node.outputs[i]).name,
+        return error(Code::kInvalid, "{}: '{}' is {}, the op gives {}", where,
+                     graph.value(node.outputs[i]).name,
                      type_text(graph.value(node.outputs[i]).type), type_text(types[i]));
       }
     }

@@ -1,7 +1,9 @@
-// The graph: values, and the nodes that compute them. Plain data; passes rewrite it through the free functions below.
+// The graph: values, and the nodes that compute them. Plain data; passes rewrite it through the
+// free functions below.
 //
-// A value has one producer at most: the node whose output it is, the graph's input, or a constant. Nodes stand in an
-// order in which every value is produced before it is used. Pictures are logically NCHW; layouts are a device's affair.
+// A value has one producer at most: the node whose output it is, the graph's input, or a constant.
+// Nodes stand in an order in which every value is produced before it is used. Pictures are
+// logically NCHW; layouts are a device's affair.
 #pragma once
 
 #include <map>
@@ -35,10 +37,10 @@ struct Value {
 
 struct Node {
   const OpDef* op = nullptr;
-  std::string name;              // where it came from ("model.9.cv1.conv"); need not be unique
-  std::vector<ValueId> inputs;   // kNone where an optional input is absent
+  std::string name;             // where it came from ("model.9.cv1.conv"); need not be unique
+  std::vector<ValueId> inputs;  // kNone where an optional input is absent
   std::vector<ValueId> outputs;
-  Attrs attrs = {};              // every attribute of the op, defaults filled in by add_node
+  Attrs attrs = {};  // every attribute of the op, defaults filled in by add_node
 };
 
 struct Graph {
@@ -59,13 +61,15 @@ ValueId add_value(Graph& graph, std::string_view name, TensorType type);
 ValueId add_input(Graph& graph, std::string_view name, TensorType type);
 ValueId add_constant(Graph& graph, std::string_view name, Tensor tensor);
 
-// Appends a node: checks arity and attributes against the op, fills in defaults, infers the types and adds one output
-// value each, named `name` (then `name.1`, …). Errors are prefixed with op and node: "conv2d 'model.4.cv1': …".
+// Appends a node: checks arity and attributes against the op, fills in defaults, infers the types
+// and adds one output value each, named `name` (then `name.1`, …). Errors are prefixed with op and
+// node: "conv2d 'model.4.cv1': …".
 Result<std::vector<ValueId>> add_node(Graph& graph, const OpDef& op, std::string_view name,
-                                      std::vector<ValueId> inputs, Attrs attrs = {}, int outputs = 1);
+                                      std::vector<ValueId> inputs, Attrs attrs = {},
+                                      int outputs = 1);
 // The same for an op with one output.
-Result<ValueId> add_op(Graph& graph, const OpDef& op, std::string_view name, std::vector<ValueId> inputs,
-                       Attrs attrs = {});
+Result<ValueId> add_op(Graph& graph, const OpDef& op, std::string_view name,
+                       std::vector<ValueId> inputs, Attrs attrs = {});
 
 // --- reading ---
 
@@ -75,8 +79,9 @@ const T& attr(const Node& node, std::string_view name) {
   return std::get<T>(node.attrs.find(name)->second);
 }
 
-std::vector<int> producers(const Graph& graph);                 // per value: index of its node, or -1
-std::vector<std::vector<int>> users(const Graph& graph);        // per value: indices of its nodes, one entry a use
+std::vector<int> producers(const Graph& graph);  // per value: index of its node, or -1
+std::vector<std::vector<int>> users(
+    const Graph& graph);  // per value: indices of its nodes, one entry a use
 bool is_output(const Graph& graph, ValueId id);
 ValueId find_value(const Graph& graph, std::string_view name);  // kNone when there is none
 
@@ -84,9 +89,11 @@ ValueId find_value(const Graph& graph, std::string_view name);  // kNone when th
 
 // Every use of `from`, as an input or as the graph's output, becomes a use of `to`.
 void replace_uses(Graph& graph, ValueId from, ValueId to);
-// Removes nodes whose outputs nobody uses, then values that nothing mentions; ids change. Inputs stay.
+// Removes nodes whose outputs nobody uses, then values that nothing mentions; ids change. Inputs
+// stay.
 void prune(Graph& graph);
-// Puts the nodes into an order in which producers come first (stable). Fails with the names on a cycle.
+// Puts the nodes into an order in which producers come first (stable). Fails with the names on a
+// cycle.
 Status sort_topologically(Graph& graph);
 // Infers every type anew from the inputs' types (after set_input_type, say).
 Status infer_types(Graph& graph);
@@ -94,8 +101,8 @@ Status set_input_type(Graph& graph, size_t index, TensorType type);
 
 // --- checking ---
 
-// What must hold between passes: names unique, ids in range, one producer a value, producers first, arity and attributes
-// as the op declares, types as the op infers them, outputs produced.
+// What must hold between passes: names unique, ids in range, one producer a value, producers first,
+// arity and attributes as the op declares, types as the op infers them, outputs produced.
 Status verify(const Graph& graph);
 
 }  // namespace ferry::graph

@@ -13,8 +13,12 @@ T attr_or(const Attrs& attrs, std::string_view name, T fallback) {
 
 }  // namespace
 
-int64_t ForeignNode::int_or(std::string_view name, int64_t fallback) const { return attr_or(attrs, name, fallback); }
-double ForeignNode::float_or(std::string_view name, double fallback) const { return attr_or(attrs, name, fallback); }
+int64_t ForeignNode::int_or(std::string_view name, int64_t fallback) const {
+  return attr_or(attrs, name, fallback);
+}
+double ForeignNode::float_or(std::string_view name, double fallback) const {
+  return attr_or(attrs, name, fallback);
+}
 std::string ForeignNode::string_or(std::string_view name, std::string_view fallback) const {
   return attr_or(attrs, name, std::string(fallback));
 }
@@ -25,7 +29,8 @@ Ints ForeignNode::ints_or(std::string_view name, Ints fallback) const {
 Result<std::optional<Ints>> ForeignNode::const_ints(size_t i) const {
   if (i >= inputs.size() || inputs[i] == nullptr) return std::optional<Ints>();
   if (constants[i] == nullptr) {
-    return error(Code::kUnsupported, "input {} must be constant; it is computed while the model runs", i);
+    return error(Code::kUnsupported,
+                 "input {} must be constant; it is computed while the model runs", i);
   }
   FERRY_TRY(values, constants[i]->to_ints());
   return std::optional<Ints>(std::move(values));
@@ -37,7 +42,8 @@ int64_t macs(const Graph& graph, const Node& node) {
   std::vector<const Tensor*> constants;
   for (const ValueId id : node.inputs) {
     types.push_back(id == kNone ? nullptr : &graph.value(id).type);
-    constants.push_back(id != kNone && graph.value(id).constant ? &*graph.value(id).constant : nullptr);
+    constants.push_back(id != kNone && graph.value(id).constant ? &*graph.value(id).constant
+                                                                : nullptr);
   }
   return node.op->macs({node, types, constants});
 }

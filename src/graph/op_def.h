@@ -1,5 +1,6 @@
-// What an op is: one row, defined in one file of src/ops, from which come the verifier, shape inference, both importers,
-// constant folding, the reference device, the cost model, the differential tests and the op's documentation.
+// What an op is: one row, defined in one file of src/ops, from which come the verifier, shape
+// inference, both importers, constant folding, the reference device, the cost model, the
+// differential tests and the op's documentation.
 #pragma once
 
 #include <cstdint>
@@ -16,29 +17,31 @@ namespace ferry::graph {
 
 struct AttrDef {
   std::string_view name;
-  // The value when the node gives none; also fixes the type. A required attribute has a value of the right type here.
+  // The value when the node gives none; also fixes the type. A required attribute has a value of
+  // the right type here.
   Attr fallback;
   std::string_view doc = {};
   bool required = false;
 };
 
-// What shape rules and cost rules see of a node. `inputs[i]` is null for an absent optional input; `constants[i]` is
-// the input's data where it is known while the graph is built, else null.
+// What shape rules and cost rules see of a node. `inputs[i]` is null for an absent optional input;
+// `constants[i]` is the input's data where it is known while the graph is built, else null.
 struct InferArgs {
   const Node& node;
   std::span<const TensorType* const> inputs;
   std::span<const Tensor* const> constants;
 };
 
-// What the reference evaluation sees: contiguous row-major tensors (NCHW), outputs allocated by the inferred types
-// and zeroed.
+// What the reference evaluation sees: contiguous row-major tensors (NCHW), outputs allocated by the
+// inferred types and zeroed.
 struct EvalArgs {
   const Node& node;
   std::span<const Tensor* const> inputs;  // null where absent
   std::span<Tensor* const> outputs;
 };
 
-// A node of a foreign graph (ONNX), free of protobuf. `constants[i]` is null where input i is absent or not constant.
+// A node of a foreign graph (ONNX), free of protobuf. `constants[i]` is null where input i is
+// absent or not constant.
 struct ForeignNode {
   std::string_view op_type;
   int64_t opset;
@@ -52,15 +55,18 @@ struct ForeignNode {
   double float_or(std::string_view name, double fallback) const;
   std::string string_or(std::string_view name, std::string_view fallback) const;
   Ints ints_or(std::string_view name, Ints fallback) const;
-  // The integers of constant input `i`; nullopt when the input is absent. Fails when it is there but not constant.
+  // The integers of constant input `i`; nullopt when the input is absent. Fails when it is there
+  // but not constant.
   Result<std::optional<Ints>> const_ints(size_t i) const;
 };
 
-// The native form of a foreign node: its attributes, and which foreign inputs it keeps, in order (-1: absent).
+// The native form of a foreign node: its attributes, and which foreign inputs it keeps, in order
+// (-1: absent).
 struct Converted {
   Attrs attrs;
   std::vector<int> inputs;
-  std::string_view op = {};  // the op; a converter sets it only when it is not its own (Clip 0…6 is relu6)
+  std::string_view op =
+      {};  // the op; a converter sets it only when it is not its own (Clip 0…6 is relu6)
 };
 
 struct OnnxRow {
@@ -69,8 +75,8 @@ struct OnnxRow {
   Result<Converted> (*convert)(const ForeignNode&) = nullptr;
 };
 
-// A test case: a small graph in the text form (constants by generators such as `uniform(seed, low, high)`), run on
-// every device and compared with the reference.
+// A test case: a small graph in the text form (constants by generators such as `uniform(seed, low,
+// high)`), run on every device and compared with the reference.
 struct OpCase {
   std::string_view graph;
   double tolerance = 1e-5;  // absolute + relative, against the reference
@@ -80,12 +86,13 @@ struct OpDef {
   std::string_view name = {};
   std::string_view summary = {};
   int min_inputs = 1;
-  int max_inputs = 1;   // -1: any number
-  int outputs = 1;      // -1: any number
+  int max_inputs = 1;  // -1: any number
+  int outputs = 1;     // -1: any number
   std::span<const AttrDef> attrs = {};
   // Types of the outputs. May assume arity and attribute types; checks everything else.
   Result<std::vector<TensorType>> (*infer)(const InferArgs&) = nullptr;
-  // Plain loops that say what the op means. f32 data, and integers where shape arithmetic needs them.
+  // Plain loops that say what the op means. f32 data, and integers where shape arithmetic needs
+  // them.
   Status (*eval)(const EvalArgs&) = nullptr;
   // Multiply-adds of one run; null: none worth counting.
   int64_t (*macs)(const InferArgs&) = nullptr;

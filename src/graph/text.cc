@@ -11,8 +11,8 @@ constexpr int64_t kMaxConstantElements = int64_t{1} << 26;
 constexpr int64_t kElideAbove = 16;
 
 bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
-         c == '/' || c == ':';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '/' || c == ':';
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -36,8 +36,8 @@ std::string quoted(std::string_view text) {
 
 // A bare name may not start like a number, or be mistaken for a keyword or the absent input.
 std::string name_text(std::string_view name) {
-  bool bare = !name.empty() && !is_digit(name[0]) && name[0] != '.' && name != "_" && name != "input" &&
-              name != "const" && name != "output";
+  bool bare = !name.empty() && !is_digit(name[0]) && name[0] != '.' && name != "_" &&
+              name != "input" && name != "const" && name != "output";
   for (const char c : name) bare = bare && is_name_char(c);
   return bare ? std::string(name) : quoted(name);
 }
@@ -67,24 +67,37 @@ std::string attr_text(const Attr& value) {
     std::string operator()(const Ints& v) const {
       return list_text(v, [](int64_t i) { return fmt::format("{}", i); });
     }
-    std::string operator()(const Floats& v) const { return list_text(v, [](double f) { return float_text(f); }); }
+    std::string operator()(const Floats& v) const {
+      return list_text(v, [](double f) { return float_text(f); });
+    }
   };
   return std::visit(Visitor{}, value);
 }
 
 std::string element_text(const Tensor& tensor, size_t i) {
   switch (tensor.dtype()) {
-    case DType::kF32: return float_text(tensor.as<float>()[i]);
-    case DType::kF64: return float_text(tensor.as<double>()[i]);
-    case DType::kI64: return fmt::format("{}", tensor.as<int64_t>()[i]);
-    case DType::kI32: return fmt::format("{}", tensor.as<int32_t>()[i]);
-    case DType::kI16: return fmt::format("{}", tensor.as<int16_t>()[i]);
-    case DType::kU16: return fmt::format("{}", tensor.as<uint16_t>()[i]);
-    case DType::kI8: return fmt::format("{}", tensor.as<int8_t>()[i]);
-    case DType::kU8: return fmt::format("{}", tensor.as<uint8_t>()[i]);
-    case DType::kF16: return float_text(f16_to_f32(static_cast<const uint16_t*>(tensor.data())[i]));
-    case DType::kBf16: return float_text(bf16_to_f32(static_cast<const uint16_t*>(tensor.data())[i]));
-    case DType::kBool: return static_cast<const uint8_t*>(tensor.data())[i] ? "1" : "0";
+    case DType::kF32:
+      return float_text(tensor.as<float>()[i]);
+    case DType::kF64:
+      return float_text(tensor.as<double>()[i]);
+    case DType::kI64:
+      return fmt::format("{}", tensor.as<int64_t>()[i]);
+    case DType::kI32:
+      return fmt::format("{}", tensor.as<int32_t>()[i]);
+    case DType::kI16:
+      return fmt::format("{}", tensor.as<int16_t>()[i]);
+    case DType::kU16:
+      return fmt::format("{}", tensor.as<uint16_t>()[i]);
+    case DType::kI8:
+      return fmt::format("{}", tensor.as<int8_t>()[i]);
+    case DType::kU8:
+      return fmt::format("{}", tensor.as<uint8_t>()[i]);
+    case DType::kF16:
+      return float_text(f16_to_f32(static_cast<const uint16_t*>(tensor.data())[i]));
+    case DType::kBf16:
+      return float_text(bf16_to_f32(static_cast<const uint16_t*>(tensor.data())[i]));
+    case DType::kBool:
+      return static_cast<const uint8_t*>(tensor.data())[i] ? "1" : "0";
   }
   return {};
 }
@@ -92,7 +105,8 @@ std::string element_text(const Tensor& tensor, size_t i) {
 std::string constant_text(const Tensor& tensor, ConstantText mode) {
   if (mode == ConstantText::kElided && tensor.size() > kElideAbove) return "...";
   std::string out;
-  for (int64_t i = 0; i < tensor.size(); ++i) out += (i ? ", " : "") + element_text(tensor, static_cast<size_t>(i));
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    out += (i ? ", " : "") + element_text(tensor, static_cast<size_t>(i));
   return "{" + out + "}";
 }
 
@@ -113,7 +127,8 @@ std::string node_line(const Graph& graph, const Node& node) {
     if (found == node.attrs.end() || (!def.required && found->second == def.fallback)) continue;
     line += fmt::format(" {}={}", def.name, attr_text(found->second));
   }
-  if (node.outputs.empty() || node.name != graph.value(node.outputs[0]).name) line += " @ " + quoted(node.name);
+  if (node.outputs.empty() || node.name != graph.value(node.outputs[0]).name)
+    line += " @ " + quoted(node.name);
   return line;
 }
 
@@ -125,7 +140,8 @@ class Parser {
 
   Result<Graph> run() {
     Status status = read_graph();
-    if (!status.ok()) return std::move(status).error().within(fmt::format("line {}, column {}", line_, column()));
+    if (!status.ok())
+      return std::move(status).error().within(fmt::format("line {}, column {}", line_, column()));
     FERRY_CHECK_OK(verify(graph_));
     return std::move(graph_);
   }
@@ -188,7 +204,8 @@ class Parser {
     std::vector<std::string> names = {std::move(first)};
     std::vector<std::optional<TensorType>> types;
     for (;;) {
-      if (ids_.contains(names.back())) return error(Code::kInvalid, "'{}' is defined twice", names.back());
+      if (ids_.contains(names.back()))
+        return error(Code::kInvalid, "'{}' is defined twice", names.back());
       types.emplace_back();
       if (accept(':')) {
         FERRY_TRY(t, type());
@@ -232,8 +249,8 @@ class Parser {
     for (size_t i = 0; i < outputs.size(); ++i) {
       Value& value = graph_.value(outputs[i]);
       if (types[i] && *types[i] != value.type) {
-        return error(Code::kInvalid, "'{}' is written as {}, the op gives {}", names[i], type_text(*types[i]),
-                     type_text(value.type));
+        return error(Code::kInvalid, "'{}' is written as {}, the op gives {}", names[i],
+                     type_text(*types[i]), type_text(value.type));
       }
       value.name = names[i];
       ids_[names[i]] = outputs[i];
@@ -241,8 +258,8 @@ class Parser {
     return {};
   }
 
-  // An attribute is `word =`; anything else starts the next statement (`name: …`, `name, …`, `name = op(`). The two differ
-  // in what follows `=`: a statement has `op(` there.
+  // An attribute is `word =`; anything else starts the next statement (`name: …`, `name, …`, `name
+  // = op(`). The two differ in what follows `=`: a statement has `op(` there.
   bool next_is_attribute() {
     const size_t saved = at_;
     const int saved_line = line_;
@@ -313,7 +330,9 @@ class Parser {
   Result<std::string_view> number_text() {
     skip_space();
     const size_t start = at_;
-    while (at_ < text_.size() && (is_name_char(text_[at_]) || text_[at_] == '-' || text_[at_] == '+')) ++at_;
+    while (at_ < text_.size() &&
+           (is_name_char(text_[at_]) || text_[at_] == '-' || text_[at_] == '+'))
+      ++at_;
     if (at_ == start) return error(Code::kInvalid, "expected a number");
     return text_.substr(start, at_ - start);
   }
@@ -344,7 +363,8 @@ class Parser {
       }
       if (integers) {
         FERRY_TRY(value, number_attr());
-        if (!std::holds_alternative<int64_t>(value)) return error(Code::kInvalid, "expected an integer");
+        if (!std::holds_alternative<int64_t>(value))
+          return error(Code::kInvalid, "expected an integer");
         ints.push_back(std::get<int64_t>(value));
       } else {
         FERRY_TRY(value, number());
@@ -352,15 +372,22 @@ class Parser {
       }
     }
     const auto given = static_cast<int64_t>(floats.size() + ints.size());
-    if (given != n) return error(Code::kInvalid, "{} elements given, {} has {}", given, shape_text(t.shape), n);
+    if (given != n)
+      return error(Code::kInvalid, "{} elements given, {} has {}", given, shape_text(t.shape), n);
     if (integers) return Tensor::of<int64_t>(t.shape, std::move(ints));
     return Tensor::of<double>(t.shape, std::move(floats)).cast(t.dtype);
   }
 
-  static Result<Tensor> generate(const TensorType& t, int64_t n, std::string_view generator, const Floats& a) {
-    const size_t needs = generator == "zeros" ? 0 : generator == "full" ? 1 : generator == "iota" ? 2 : 3;
+  static Result<Tensor> generate(const TensorType& t, int64_t n, std::string_view generator,
+                                 const Floats& a) {
+    const size_t needs = generator == "zeros"  ? 0
+                         : generator == "full" ? 1
+                         : generator == "iota" ? 2
+                                               : 3;
     if (needs == 3 && generator != "uniform" && generator != "normal") {
-      return error(Code::kInvalid, "there is no generator '{}': use zeros, full, iota, uniform or normal", generator);
+      return error(Code::kInvalid,
+                   "there is no generator '{}': use zeros, full, iota, uniform or normal",
+                   generator);
     }
     if (a.size() != needs) return error(Code::kInvalid, "{} takes {} numbers", generator, needs);
     FERRY_TRY(wide, Tensor::make({DType::kF64, t.shape}));
@@ -394,7 +421,8 @@ class Parser {
     while (!accept(']')) {
       if (!t.shape.empty()) FERRY_CHECK_OK(expect(','));
       FERRY_TRY(dim, number_attr());
-      if (!std::holds_alternative<int64_t>(dim)) return error(Code::kInvalid, "a dimension is an integer");
+      if (!std::holds_alternative<int64_t>(dim))
+        return error(Code::kInvalid, "a dimension is an integer");
       t.shape.push_back(std::get<int64_t>(dim));
     }
     FERRY_CHECK_OK(check_shape(t.shape, t.dtype));
@@ -430,7 +458,8 @@ class Parser {
       if (++at_ >= text_.size()) break;
       unsigned code = 0;
       if (text_[at_] == 'x' && at_ + 2 < text_.size() &&
-          std::from_chars(text_.data() + at_ + 1, text_.data() + at_ + 3, code, 16).ptr == text_.data() + at_ + 3) {
+          std::from_chars(text_.data() + at_ + 1, text_.data() + at_ + 3, code, 16).ptr ==
+              text_.data() + at_ + 3) {
         out += static_cast<char>(code);
         at_ += 2;
       } else {
@@ -449,7 +478,8 @@ class Parser {
     while (at_ < text_.size() && is_name_char(text_[at_])) ++at_;
     // `a: f32[…]` — the colon that ends a name belongs to the type, one inside a name does not.
     while (at_ > start && text_[at_ - 1] == ':') --at_;
-    if (at_ == start) return error(Code::kInvalid, "expected a name{}", at_end() ? ", found the end" : "");
+    if (at_ == start)
+      return error(Code::kInvalid, "expected a name{}", at_end() ? ", found the end" : "");
     return std::string(text_.substr(start, at_ - start));
   }
 
@@ -500,7 +530,8 @@ class Parser {
 std::string print(const Graph& graph, ConstantText constants) {
   std::string out = "graph {\n";
   for (const ValueId id : graph.inputs) {
-    out += fmt::format("  input {}: {}\n", name_text(graph.value(id).name), type_text(graph.value(id).type));
+    out += fmt::format("  input {}: {}\n", name_text(graph.value(id).name),
+                       type_text(graph.value(id).type));
   }
   for (const Value& value : graph.values) {
     if (!value.constant) continue;

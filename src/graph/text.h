@@ -9,12 +9,14 @@
 //     output z
 //   }
 //
-// Types of computed values may be left out when reading (they are inferred) and are checked when given. `_` is an absent
-// input. Several outputs: `a, b = split(x) axis=1 sizes=[2,2]`. Attributes: integer, float, "string", [list]. Attributes at
-// their defaults are not printed. `@ "…"` is the node's name, when it differs from its first output's.
-// Constants: `{v, …}` all elements in row-major order, or a generator: `zeros()`, `full(v)`, `iota(start, step)`,
-// `uniform(seed, low, high)`, `normal(seed, mean, sd)` (splitmix64, the same on every machine). `#` starts a comment.
-// Names hold letters, digits, `_`, `.`, `/`, `:`; others are written as "quoted strings" with \ escapes.
+// Types of computed values may be left out when reading (they are inferred) and are checked when
+// given. `_` is an absent input. Several outputs: `a, b = split(x) axis=1 sizes=[2,2]`. Attributes:
+// integer, float, "string", [list]. Attributes at their defaults are not printed. `@ "…"` is the
+// node's name, when it differs from its first output's. Constants: `{v, …}` all elements in
+// row-major order, or a generator: `zeros()`, `full(v)`, `iota(start, step)`, `uniform(seed, low,
+// high)`, `normal(seed, mean, sd)` (splitmix64, the same on every machine). `#` starts a comment.
+// Names hold letters, digits, `_`, `.`, `/`, `:`; others are written as "quoted strings" with
+// \ escapes.
 #pragma once
 
 #include <span>
@@ -34,8 +36,9 @@ enum class ConstantText {
 
 std::string print(const Graph& graph, ConstantText constants = ConstantText::kFull);
 
-// Reads the text form; `ops` are the ops it may name. The result is verified. Errors carry line and column. Constants of
-// one text may hold 64 Mi elements in all, so that hostile text cannot exhaust memory.
+// Reads the text form; `ops` are the ops it may name. The result is verified. Errors carry line and
+// column. Constants of one text may hold 64 Mi elements in all, so that hostile text cannot exhaust
+// memory.
 Result<Graph> parse(std::string_view text, std::span<const OpDef* const> ops);
 
 }  // namespace ferry::graph

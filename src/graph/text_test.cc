@@ -8,14 +8,17 @@ namespace ferry::graph {
 namespace {
 
 // Two small ops, so that the text form is tested without the real ones.
-Result<std::vector<TensorType>> same_type(const InferArgs& args) { return std::vector<TensorType>{*args.inputs[0]}; }
+Result<std::vector<TensorType>> same_type(const InferArgs& args) {
+  return std::vector<TensorType>{*args.inputs[0]};
+}
 Result<std::vector<TensorType>> halves(const InferArgs& args) {
   TensorType half = *args.inputs[0];
   half.shape[0] /= 2;
   return std::vector<TensorType>{half, half};
 }
 const AttrDef kAttrs[] = {{"k", Ints{1, 1}}, {"alpha", 0.5}, {"mode", std::string("x")}};
-const OpDef kAdd{.name = "add", .min_inputs = 2, .max_inputs = 3, .attrs = kAttrs, .infer = same_type};
+const OpDef kAdd{
+    .name = "add", .min_inputs = 2, .max_inputs = 3, .attrs = kAttrs, .infer = same_type};
 const OpDef kSplit{.name = "split", .outputs = 2, .infer = halves};
 const OpDef* const kOps[] = {&kAdd, &kSplit};
 
@@ -51,14 +54,17 @@ TEST(Text, ReadsValuesAttributesAndNames) {
 }
 
 TEST(Text, TypesMayBeLeftOutAndAbsentInputsAreUnderscores) {
-  const auto graph = parse("graph { input x: f32[3] y = add(x, x, _) # note\n z=add(y,x) output z }", kOps);
+  const auto graph =
+      parse("graph { input x: f32[3] y = add(x, x, _) # note\n z=add(y,x) output z }", kOps);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   EXPECT_EQ(graph->nodes[0].inputs.size(), 2u);
   EXPECT_EQ(graph->value(graph->outputs[0]).type.shape, Shape{3});
 }
 
 TEST(Text, GeneratorsGiveTheSameNumbersEverywhere) {
-  const auto graph = parse("graph { const a: f64[3] = uniform(1, 0, 1) const b: i32[3] = iota(5, -2) output a, b }", kOps);
+  const auto graph = parse(
+      "graph { const a: f64[3] = uniform(1, 0, 1) const b: i32[3] = iota(5, -2) output a, b }",
+      kOps);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   // splitmix64 seeded with 1 gives 0x910a2dec89025cc1 first (reference implementation by Vigna).
   EXPECT_EQ(graph->value(graph->outputs[0]).constant->as<double>()[0],
@@ -95,8 +101,10 @@ TEST(Text, RefusalsSayWhereAndWhy) {
       {"graph { input x: f32[1] y = add(x, _) output y }", "input 1 is absent"},
       {"graph { input x: f32[1] x = add(x, x) output x }", "'x' is defined twice"},
       {"graph { input x: f32[1] y = add(x, x) size=3 output y }", "has no attribute 'size'"},
-      {"graph { input x: f32[1] y = add(x, x) mode=3 output y }", "attribute 'mode' has the wrong type"},
-      {"graph { input x: f32[1] y: f32[2] = add(x, x) output y }", "is written as f32[2], the op gives f32[1]"},
+      {"graph { input x: f32[1] y = add(x, x) mode=3 output y }",
+       "attribute 'mode' has the wrong type"},
+      {"graph { input x: f32[1] y: f32[2] = add(x, x) output y }",
+       "is written as f32[2], the op gives f32[1]"},
       {"graph { input x: f32[1] }", "the graph has no output"},
       {"graph { input x: f32[1] output x } more", "text behind"},
       {"graph { input \"x", "does not end"},
@@ -107,7 +115,8 @@ TEST(Text, RefusalsSayWhereAndWhy) {
     EXPECT_NE(graph.error().message.find(refusal.message), std::string::npos)
         << refusal.text << " -> " << graph.error().message;
   }
-  EXPECT_NE(parse("graph {\n  input x: f33[1] }", kOps).error().message.find("line 2, column"), std::string::npos);
+  EXPECT_NE(parse("graph {\n  input x: f33[1] }", kOps).error().message.find("line 2, column"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ Result<Converted> from_onnx(const ForeignNode& node) {
   return with_inputs(node, 5, {{"epsilon", node.float_or("epsilon", 1e-5)}});
 }
 
-// x * scale + shift: one multiply-add an element. (With it the totals are those that Ultralytics publishes.)
+// x * scale + shift: one multiply-add an element. (With it the totals are those that Ultralytics
+// publishes.)
 int64_t macs(const InferArgs& args) { return elements(args.inputs[0]->shape); }
 
 const OnnxRow kOnnx[] = {{"BatchNormalization", from_onnx}};

@@ -49,7 +49,8 @@ CGraph::CGraph(graph::Graph graph) : graph_(std::move(graph)) {
   for (const ferry_value& value : values_) value_pointers_.push_back(&value);
   for (const graph::Node& node : graph_.nodes) {
     std::vector<const ferry_attr*>& pointers = attr_pointers_.emplace_back();
-    for (const auto& [name, attr] : node.attrs) pointers.push_back(&attrs_.emplace_back(to_c(name, attr)));
+    for (const auto& [name, attr] : node.attrs)
+      pointers.push_back(&attrs_.emplace_back(to_c(name, attr)));
     nodes_.push_back({.size = sizeof(ferry_node),
                       .op = node.op->name.data(),
                       .name = node.name.c_str(),

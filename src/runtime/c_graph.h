@@ -1,4 +1,5 @@
-// A graph in the C form that backends read (ferry/backend.h). Owns its copy of the graph; constants are shared.
+// A graph in the C form that backends read (ferry/backend.h). Owns its copy of the graph; constants
+// are shared.
 #pragma once
 
 #include <deque>

@@ -25,18 +25,22 @@ ferry_code to_code(const Error& error) {
 Status to_status(ferry_code code) {
   if (code == FERRY_OK) return {};
   std::string message = std::exchange(last_error, {});
-  if (message.empty()) message = fmt::format("the backend failed with code {} and no reason", static_cast<int>(code));
+  if (message.empty())
+    message = fmt::format("the backend failed with code {} and no reason", static_cast<int>(code));
   return Error{static_cast<Code>(code - 1), std::move(message)};
 }
 
 // ferry_host::evaluate: tensors over the backend's memory, one node.
-ferry_code evaluate(const ferry_graph* c, int32_t index, const void* const* inputs, void* const* outputs) {
+ferry_code evaluate(const ferry_graph* c, int32_t index, const void* const* inputs,
+                    void* const* outputs) {
   const graph::Graph& graph = CGraph::of(c).graph();
   const graph::Node& node = graph.nodes[static_cast<size_t>(index)];
   std::vector<graph::Tensor> in, out;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const bool absent = node.inputs[i] == graph::kNone;
-    in.push_back(absent ? graph::Tensor() : graph::Tensor::view(graph.value(node.inputs[i]).type, nullptr, inputs[i]));
+    in.push_back(absent
+                     ? graph::Tensor()
+                     : graph::Tensor::view(graph.value(node.inputs[i]).type, nullptr, inputs[i]));
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     out.push_back(graph::Tensor::view(graph.value(node.outputs[i]).type, nullptr, outputs[i]));
@@ -44,7 +48,8 @@ ferry_code evaluate(const ferry_graph* c, int32_t index, const void* const* inpu
   }
   std::vector<const graph::Tensor*> in_pointers;
   std::vector<graph::Tensor*> out_pointers;
-  for (size_t i = 0; i < in.size(); ++i) in_pointers.push_back(node.inputs[i] == graph::kNone ? nullptr : &in[i]);
+  for (size_t i = 0; i < in.size(); ++i)
+    in_pointers.push_back(node.inputs[i] == graph::kNone ? nullptr : &in[i]);
   for (graph::Tensor& tensor : out) out_pointers.push_back(&tensor);
   const Status status = node.op->eval({node, in_pointers, out_pointers});
   return status.ok() ? FERRY_OK : to_code(status.error());
@@ -56,7 +61,8 @@ void constant_done(const ferry_graph* c, int32_t value) {
   if (!graph::is_output(graph.graph(), value)) graph.release_constant(value);
 }
 
-constexpr ferry_host kHost = {sizeof(ferry_host), FERRY_BACKEND_ABI, set_error, evaluate, constant_done};
+constexpr ferry_host kHost = {sizeof(ferry_host), FERRY_BACKEND_ABI, set_error, evaluate,
+                              constant_done};
 
 int usable_processors() {
   cpu_set_t set;
@@ -71,7 +77,9 @@ struct Backend {
 };
 constexpr Backend kBackends[] = {{"cpu", ferry_cpu_backend_entry}};
 
-std::span<const int64_t> dims(const ferry_io& io) { return {io.dims, static_cast<size_t>(io.rank)}; }
+std::span<const int64_t> dims(const ferry_io& io) {
+  return {io.dims, static_cast<size_t>(io.rank)};
+}
 
 // Calls move(row-major index, buffer index) for every element of a picture.
 template <class Move>
@@ -105,11 +113,11 @@ Result<std::shared_ptr<Device>> Device::open(std::string_view name, DeviceOption
   const ferry_backend* backend = row->entry(&kHost);
   if (backend == nullptr) return error(Code::kDevice, "device '{}': {}", name, last_error);
   if (backend->abi != FERRY_BACKEND_ABI) {
-    return error(Code::kUnsupported, "device '{}': the backend speaks ABI {}, this ferry {}", name, backend->abi,
-                 FERRY_BACKEND_ABI);
+    return error(Code::kUnsupported, "device '{}': the backend speaks ABI {}, this ferry {}", name,
+                 backend->abi, FERRY_BACKEND_ABI);
   }
-  const ferry_device_options c_options = {sizeof c_options, index,
-                                          options.threads > 0 ? options.threads : usable_processors()};
+  const ferry_device_options c_options = {
+      sizeof c_options, index, options.threads > 0 ? options.threads : usable_processors()};
   ferry_device* handle = nullptr;
   FERRY_CHECK_OK(to_status(backend->device_open(&c_options, &handle)));
   return std::shared_ptr<Device>(new Device(*backend, handle));
@@ -117,23 +125,28 @@ Result<std::shared_ptr<Device>> Device::open(std::string_view name, DeviceOption
 
 Device::~Device() { backend_.device_close(handle_); }
 
-Result<std::shared_ptr<Plan>> Plan::compile(std::shared_ptr<Device> device, graph::Graph graph, Tune tune) {
+Result<std::shared_ptr<Plan>> Plan::compile(std::shared_ptr<Device> device, graph::Graph graph,
+                                            Tune tune) {
   std::shared_ptr<Plan> plan(new Plan(std::move(device), std::move(graph)));
   const ferry_backend& backend = plan->device_->backend();
   std::vector<const char*> reasons(plan->graph().nodes.size(), nullptr);
-  FERRY_CHECK_OK(to_status(backend.supports(plan->device_->handle(), &plan->graph_.c(), reasons.data())));
+  FERRY_CHECK_OK(
+      to_status(backend.supports(plan->device_->handle(), &plan->graph_.c(), reasons.data())));
   for (size_t i = 0; i < reasons.size(); ++i) {
     if (reasons[i] == nullptr) continue;
     const graph::Node& node = plan->graph().nodes[i];
-    return error(Code::kUnsupported, "{}: {} '{}': {}", backend.name, node.op->name, node.name, reasons[i]);
+    return error(Code::kUnsupported, "{}: {} '{}': {}", backend.name, node.op->name, node.name,
+                 reasons[i]);
   }
-  const ferry_compile_options options = {sizeof options, tune == Tune::kFast ? FERRY_TUNE_FAST : FERRY_TUNE_OFF};
-  FERRY_CHECK_OK(
-      to_status(backend.compile(plan->device_->handle(), &plan->graph_.c(), &options, &plan->handle_)));
+  const ferry_compile_options options = {sizeof options,
+                                         tune == Tune::kFast ? FERRY_TUNE_FAST : FERRY_TUNE_OFF};
+  FERRY_CHECK_OK(to_status(
+      backend.compile(plan->device_->handle(), &plan->graph_.c(), &options, &plan->handle_)));
   for (size_t i = 0; i < plan->graph().values.size(); ++i) {
     const auto id = static_cast<int32_t>(i);
     const bool output = graph::is_output(plan->graph(), id);
-    if (!output && !backend.plan_uses_constant(plan->handle_, id)) plan->graph_.release_constant(id);
+    if (!output && !backend.plan_uses_constant(plan->handle_, id))
+      plan->graph_.release_constant(id);
   }
   return plan;
 }
@@ -197,7 +210,8 @@ Status Context::run_timed(std::vector<double>& step_ms) {
 }
 
 void write_input(const ferry_io& io, const graph::Tensor& tensor) {
-  FERRY_ASSERT(std::ranges::equal(dims(io), tensor.shape()) && io.dtype == static_cast<int32_t>(tensor.dtype()),
+  FERRY_ASSERT(std::ranges::equal(dims(io), tensor.shape()) &&
+                   io.dtype == static_cast<int32_t>(tensor.dtype()),
                "a tensor of another type than the input");
   if (io.layout == FERRY_ROW_MAJOR) {
     std::memcpy(io.data, tensor.data(), tensor.bytes().size());
@@ -209,7 +223,8 @@ void write_input(const ferry_io& io, const graph::Tensor& tensor) {
 }
 
 Status write_picture(const ferry_io& io, int64_t image, const float* nhwc) {
-  if (io.rank != 4 || io.dtype != FERRY_F32) return error(Code::kUnsupported, "the input is no picture of floats");
+  if (io.rank != 4 || io.dtype != FERRY_F32)
+    return error(Code::kUnsupported, "the input is no picture of floats");
   const int64_t c = io.dims[1], pixels = io.dims[2] * io.dims[3];
   float* to = static_cast<float*>(io.data) + image * c * pixels;
   if (io.layout == FERRY_NHWC) {
@@ -223,7 +238,8 @@ Status write_picture(const ferry_io& io, int64_t image, const float* nhwc) {
 }
 
 Result<graph::Tensor> read_output(const ferry_io& io) {
-  FERRY_TRY(tensor, graph::Tensor::make({static_cast<graph::DType>(io.dtype), {dims(io).begin(), dims(io).end()}}));
+  FERRY_TRY(tensor, graph::Tensor::make(
+                        {static_cast<graph::DType>(io.dtype), {dims(io).begin(), dims(io).end()}}));
   if (io.layout == FERRY_ROW_MAJOR) {
     std::memcpy(tensor.mut_bytes().data(), io.data, tensor.bytes().size());
     return tensor;

@@ -1,6 +1,7 @@
 // Devices, compiled plans and contexts: the C ABI of ferry/backend.h in C++, with ownership.
 //
-//   Device  --compile-->  Plan (weights, shared)  --context-->  Context (activations of one stream of frames)
+//   Device  --compile-->  Plan (weights, shared)  --context-->  Context (activations of one stream
+//   of frames)
 #pragma once
 
 #include <memory>
@@ -20,19 +21,25 @@ struct DeviceOptions {
   int threads = 0;  // host threads one run may use; 0: the processors this process may run on
 };
 
-enum class Tune { kOff, kFast };  // kFast times candidate kernels while compiling: the choice may differ between runs
+enum class Tune {
+  kOff,
+  kFast
+};  // kFast times candidate kernels while compiling: the choice may differ between runs
 
 // An opened device. Threads may share it. Plans and contexts keep it alive.
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  // `name` is "cpu" or "cpu:0". Fails with kNotFound for a device this build or machine does not have.
+  // `name` is "cpu" or "cpu:0". Fails with kNotFound for a device this build or machine does not
+  // have.
   static Result<std::shared_ptr<Device>> open(std::string_view name, DeviceOptions options = {});
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   const ferry_backend& backend() const { return backend_; }
-  std::string text() const { return backend_.device_text(handle_); }  // for people: "avx512, 2 threads"
+  std::string text() const {
+    return backend_.device_text(handle_);
+  }  // for people: "avx512, 2 threads"
   ferry_device* handle() const { return handle_; }
 
  private:
@@ -47,8 +54,9 @@ struct StepInfo {
   int64_t bytes = 0;
 };
 
-// A graph compiled for a device, with its packed weights. Immutable; shared by contexts and threads. Plans of the same
-// constants (one model at several picture sizes) share packed weights where the kernels allow.
+// A graph compiled for a device, with its packed weights. Immutable; shared by contexts and
+// threads. Plans of the same constants (one model at several picture sizes) share packed weights
+// where the kernels allow.
 class Plan {
  public:
   // `graph` must satisfy verify().
@@ -64,7 +72,8 @@ class Plan {
 
  private:
   friend class Context;
-  Plan(std::shared_ptr<Device> device, graph::Graph graph) : device_(std::move(device)), graph_(std::move(graph)) {}
+  Plan(std::shared_ptr<Device> device, graph::Graph graph)
+      : device_(std::move(device)), graph_(std::move(graph)) {}
   std::shared_ptr<Device> device_;
   CGraph graph_;
   ferry_plan* handle_ = nullptr;
@@ -78,7 +87,8 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // The buffers to fill before and to read after a run. They stay where they are; a run leaves the inputs as they were.
+  // The buffers to fill before and to read after a run. They stay where they are; a run leaves the
+  // inputs as they were.
   ferry_io input(size_t index) const;
   ferry_io output(size_t index) const;
   Status run();
@@ -92,7 +102,8 @@ class Context {
   ferry_context* handle_ = nullptr;
 };
 
-// Row-major copies in and out of a buffer, whatever its layout. REQUIRES: the tensor has the buffer's type.
+// Row-major copies in and out of a buffer, whatever its layout. REQUIRES: the tensor has the
+// buffer's type.
 void write_input(const ferry_io& io, const graph::Tensor& tensor);
 Result<graph::Tensor> read_output(const ferry_io& io);
 // One image of a batch from [height, width, channels] floats.

@@ -1,4 +1,5 @@
-// The CPU device against the reference: every op's cases, and graphs in which placement and layouts matter.
+// The CPU device against the reference: every op's cases, and graphs in which placement and layouts
+// matter.
 #include "runtime/device.h"
 
 #include <gtest/gtest.h>
@@ -27,19 +28,23 @@ Tensor random_tensor(const graph::TensorType& type, uint64_t seed) {
   return *tensor.cast(type.dtype);
 }
 
-void expect_close(const Tensor& got, const Tensor& want, double tolerance, const std::string& where) {
+void expect_close(const Tensor& got, const Tensor& want, double tolerance,
+                  const std::string& where) {
   ASSERT_EQ(graph::type_text(got.type()), graph::type_text(want.type())) << where;
   const Tensor a = *got.cast(graph::DType::kF64), b = *want.cast(graph::DType::kF64);
   for (size_t i = 0; i < a.as<double>().size(); ++i) {
     const double x = a.as<double>()[i], y = b.as<double>()[i];
     if (std::isnan(x) && std::isnan(y)) continue;
-    ASSERT_LE(std::fabs(x - y), tolerance * (1 + std::fabs(y))) << where << ", element " << i << ": " << x << " vs " << y;
+    ASSERT_LE(std::fabs(x - y), tolerance * (1 + std::fabs(y)))
+        << where << ", element " << i << ": " << x << " vs " << y;
   }
 }
 
-void compare_on(const std::shared_ptr<Device>& device, const Graph& graph, double tolerance, const std::string& where) {
+void compare_on(const std::shared_ptr<Device>& device, const Graph& graph, double tolerance,
+                const std::string& where) {
   std::vector<Tensor> inputs;
-  for (const graph::ValueId id : graph.inputs) inputs.push_back(random_tensor(graph.value(id).type, inputs.size() + 1));
+  for (const graph::ValueId id : graph.inputs)
+    inputs.push_back(random_tensor(graph.value(id).type, inputs.size() + 1));
   const auto want = ops::evaluate(graph, inputs);
   ASSERT_TRUE(want.ok()) << where << ": " << want.error().message;
   auto plan = Plan::compile(device, graph);
@@ -100,7 +105,8 @@ constexpr std::string_view kBlock = R"(graph {
 TEST(Device, ABlockWithSplitResidualsAndConcatAnswersAsTheReferenceDoes) {
   const auto graph = graph::parse(kBlock, ops::op_table());
   ASSERT_TRUE(graph.ok()) << graph.error().message;
-  for (const int threads : {1, 2, 3}) compare(*graph, threads, 1e-4, fmt::format("{} threads", threads));
+  for (const int threads : {1, 2, 3})
+    compare(*graph, threads, 1e-4, fmt::format("{} threads", threads));
 }
 
 TEST(Device, TheSameRunGivesTheSameBits) {
@@ -151,7 +157,8 @@ TEST(Device, PlansForOtherPictureSizesOnTheSameDeviceAnswerAsTheReferenceDoes) {
   auto graph = *graph::parse(kBlock, ops::op_table());
   const auto device = *Device::open("cpu", {.threads = 1});
   const auto first = *Plan::compile(device, graph);
-  for (const graph::Shape& shape : {graph::Shape{2, 16, 20, 12}, graph::Shape{1, 16, 6, 50}, graph::Shape{1, 16, 1, 1}}) {
+  for (const graph::Shape& shape :
+       {graph::Shape{2, 16, 20, 12}, graph::Shape{1, 16, 6, 50}, graph::Shape{1, 16, 1, 1}}) {
     ASSERT_TRUE(graph::set_input_type(graph, 0, {graph::DType::kF32, shape}).ok());
     compare_on(device, graph, 1e-4, graph::shape_text(shape));
   }

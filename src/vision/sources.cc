@@ -15,17 +15,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kPictureSuffixes[] = {".bmp", ".dng", ".gif", ".jpeg", ".jpg", ".jpe", ".mpo",
-                                                 ".png", ".tif", ".tiff", ".webp", ".pfm"};
-constexpr std::string_view kVideoSuffixes[] = {".asf", ".avi", ".flv", ".h264", ".h265", ".hevc", ".m4v", ".mkv",
-                                               ".mov", ".mp4", ".mpeg", ".mpg", ".ts", ".webm", ".wmv"};
-constexpr std::string_view kSchemes[] = {"rtsp://", "rtsps://", "rtmp://", "http://", "https://", "tcp://", "udp://", "srt://"};
+constexpr std::string_view kPictureSuffixes[] = {".bmp", ".dng", ".gif", ".jpeg", ".jpg",  ".jpe",
+                                                 ".mpo", ".png", ".tif", ".tiff", ".webp", ".pfm"};
+constexpr std::string_view kVideoSuffixes[] = {".asf",  ".avi", ".flv", ".h264", ".h265",
+                                               ".hevc", ".m4v", ".mkv", ".mov",  ".mp4",
+                                               ".mpeg", ".mpg", ".ts",  ".webm", ".wmv"};
+constexpr std::string_view kSchemes[] = {"rtsp://",  "rtsps://", "rtmp://", "http://",
+                                         "https://", "tcp://",   "udp://",  "srt://"};
 constexpr std::string_view kListSuffixes[] = {".txt", ".streams"};
 constexpr int kMaxListDepth = 4;  // lists in lists
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return c < 0x80 ? std::tolower(c) : c; });
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return c < 0x80 ? std::tolower(c) : c; });
   return out;
 }
 
@@ -36,8 +39,10 @@ bool has_suffix(std::string_view path, std::span<const std::string_view> suffixe
 
 bool is_stream(std::string_view source) {
   const std::string text = lower(source);
-  const bool number = !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-  return number || std::ranges::any_of(kSchemes, [&](std::string_view s) { return text.starts_with(s); });
+  const bool number =
+      !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return number ||
+         std::ranges::any_of(kSchemes, [&](std::string_view s) { return text.starts_with(s); });
 }
 
 Source file_source(const std::string& path) {
@@ -51,13 +56,16 @@ bool is_media(const fs::path& path) {
 Result<std::vector<Source>> in_folder(const std::string& folder) {
   std::error_code failed;
   std::vector<std::string> names;
-  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
     std::error_code ignored;
-    if (is_media(entry->path()) && entry->is_regular_file(ignored)) names.push_back(entry->path().string());
+    if (is_media(entry->path()) && entry->is_regular_file(ignored))
+      names.push_back(entry->path().string());
   }
   if (failed) return error(Code::kIo, "cannot read folder '{}': {}", folder, failed.message());
   if (names.empty()) {
-    return error(Code::kNotFound, "folder '{}' holds no picture or video (looked for {}, … and {}, …)", folder,
+    return error(Code::kNotFound,
+                 "folder '{}' holds no picture or video (looked for {}, … and {}, …)", folder,
                  kPictureSuffixes[3], kVideoSuffixes[9]);
   }
   std::ranges::sort(names);
@@ -69,7 +77,8 @@ Result<std::vector<Source>> in_folder(const std::string& folder) {
 bool is_glob(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
 
 // Matches path components from `at` on below `folder` (empty: the working folder), depth first.
-void expand(const fs::path& folder, const std::vector<std::string>& parts, size_t at, std::vector<std::string>& out) {
+void expand(const fs::path& folder, const std::vector<std::string>& parts, size_t at,
+            std::vector<std::string>& out) {
   if (at == parts.size()) return;
   const std::string& part = parts[at];
   const bool last = at + 1 == parts.size();
@@ -82,17 +91,21 @@ void expand(const fs::path& folder, const std::vector<std::string>& parts, size_
     return;
   }
   const bool any_depth = part == "**";
-  if (any_depth && !last) expand(folder, parts, at + 1, out);  // `**` may stand for no folder at all
-  for (fs::directory_iterator entry(folder.empty() ? "." : folder, failed), end; !failed && entry != end;
-       entry.increment(failed)) {
+  if (any_depth && !last)
+    expand(folder, parts, at + 1, out);  // `**` may stand for no folder at all
+  for (fs::directory_iterator entry(folder.empty() ? "." : folder, failed), end;
+       !failed && entry != end; entry.increment(failed)) {
     std::error_code ignored;
     const std::string name = entry->path().filename().string();
     const fs::path next = folder / name;
-    const bool is_folder = entry->is_directory(ignored) && !(any_depth && entry->is_symlink(ignored));
+    const bool is_folder =
+        entry->is_directory(ignored) && !(any_depth && entry->is_symlink(ignored));
     if (name.starts_with('.') && !part.starts_with('.')) continue;
     if (any_depth) {
-      if (is_folder) expand(next, parts, at, out);
-      else if (last && is_media(next)) out.push_back(next.string());
+      if (is_folder)
+        expand(next, parts, at, out);
+      else if (last && is_media(next))
+        out.push_back(next.string());
       continue;
     }
     if (::fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
@@ -115,11 +128,14 @@ Result<std::vector<Source>> matching(const std::string& pattern) {
   return sources;
 }
 
-Result<std::vector<Source>> find(const std::string& source, std::istream& input, const fs::path& base, int depth);
+Result<std::vector<Source>> find(const std::string& source, std::istream& input,
+                                 const fs::path& base, int depth);
 
-Result<std::vector<Source>> in_list(std::istream& list, const std::string& name, std::istream& input,
-                                    const fs::path& base, int depth) {
-  if (depth > kMaxListDepth) return error(Code::kInvalid, "list '{}': lists within lists, more than {} deep", name, kMaxListDepth);
+Result<std::vector<Source>> in_list(std::istream& list, const std::string& name,
+                                    std::istream& input, const fs::path& base, int depth) {
+  if (depth > kMaxListDepth)
+    return error(Code::kInvalid, "list '{}': lists within lists, more than {} deep", name,
+                 kMaxListDepth);
   std::vector<Source> sources;
   int number = 0;
   for (std::string line; std::getline(list, line);) {
@@ -131,24 +147,30 @@ Result<std::vector<Source>> in_list(std::istream& list, const std::string& name,
     if (line == "-") return error(Code::kInvalid, "{}, line {}: '-' inside a list", name, number);
     auto more = find(line, input, base, depth + 1).within(fmt::format("{}, line {}", name, number));
     if (!more.ok() && more.error().code != Code::kNotFound) return more;
-    // One name that is not there is that input's failure, not the list's: whoever opens it says so, and goes on.
-    if (!more.ok()) sources.push_back(file_source(line));
-    else sources.insert(sources.end(), more->begin(), more->end());
+    // One name that is not there is that input's failure, not the list's: whoever opens it says so,
+    // and goes on.
+    if (!more.ok())
+      sources.push_back(file_source(line));
+    else
+      sources.insert(sources.end(), more->begin(), more->end());
   }
   if (list.bad()) return error(Code::kIo, "cannot read list '{}'", name);
   if (sources.empty()) return error(Code::kInvalid, "list '{}' names nothing", name);
   return sources;
 }
 
-Result<std::vector<Source>> find(const std::string& source, std::istream& input, const fs::path& base, int depth) {
-  if (source.find('\0') != std::string::npos) return error(Code::kInvalid, "a name with a zero byte");
+Result<std::vector<Source>> find(const std::string& source, std::istream& input,
+                                 const fs::path& base, int depth) {
+  if (source.find('\0') != std::string::npos)
+    return error(Code::kInvalid, "a name with a zero byte");
   if (source == "-") return in_list(input, "standard input", input, {}, depth);
   std::error_code failed;
   for (const fs::path& candidate : {fs::path(source), base / source}) {
     const fs::file_status status = fs::status(candidate, failed);
     if (fs::is_directory(status)) return in_folder(candidate.string());
     if (!fs::exists(status)) continue;
-    if (!has_suffix(source, kListSuffixes)) return std::vector<Source>{file_source(candidate.string())};
+    if (!has_suffix(source, kListSuffixes))
+      return std::vector<Source>{file_source(candidate.string())};
     std::ifstream list(candidate);
     if (!list) return error(Code::kIo, "cannot read list '{}'", candidate.string());
     return in_list(list, candidate.string(), input, candidate.parent_path(), depth);
@@ -160,7 +182,9 @@ Result<std::vector<Source>> find(const std::string& source, std::istream& input,
 
 }  // namespace
 
-Result<std::vector<Source>> find_sources(const std::string& source) { return find_sources(source, std::cin); }
+Result<std::vector<Source>> find_sources(const std::string& source) {
+  return find_sources(source, std::cin);
+}
 
 Result<std::vector<Source>> find_sources(const std::string& source, std::istream& input) {
   if (source.empty()) return error(Code::kInvalid, "an empty source");

@@ -18,7 +18,8 @@ class Sources : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "ferry_sources_XXXXXX").string();
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    for (const char* name : {"b.JPG", "a.png", "图片.jpg", "clip.mp4", "notes.md", "sub/c.jpg", "sub/deep/d.webp"}) {
+    for (const char* name :
+         {"b.JPG", "a.png", "图片.jpg", "clip.mp4", "notes.md", "sub/c.jpg", "sub/deep/d.webp"}) {
       fs::create_directories((folder_ / name).parent_path());
       std::ofstream(folder_ / name) << "x";
     }
@@ -31,7 +32,8 @@ class Sources : public testing::Test {
     const auto found = find_sources(source, stream);
     if (!found.ok()) return {"error: " + found.error().message};
     std::vector<std::string> out;
-    for (const Source& s : *found) out.push_back(fs::path(s.path).lexically_relative(folder_).string());
+    for (const Source& s : *found)
+      out.push_back(fs::path(s.path).lexically_relative(folder_).string());
     return out;
   }
   using Names = std::vector<std::string>;
@@ -65,7 +67,8 @@ TEST_F(Sources, AFileLiterallyNamedLikeAGlobIsThatFile) {
 }
 
 TEST_F(Sources, ListsSkipCommentsAndLookBesideThemselves) {
-  std::ofstream(folder_ / "list.txt") << "\xef\xbb\xbf# pictures\r\n\r\nsub/c.jpg\r\n  " << at("a.png") << " \n";
+  std::ofstream(folder_ / "list.txt")
+      << "\xef\xbb\xbf# pictures\r\n\r\nsub/c.jpg\r\n  " << at("a.png") << " \n";
   EXPECT_EQ(names(at("list.txt")), (Names{"sub/c.jpg", "a.png"}));
   EXPECT_EQ(names("-", at("a.png") + "\n" + at("sub")), (Names{"a.png", "sub/c.jpg"}));
 }

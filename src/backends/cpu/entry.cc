@@ -11,7 +11,9 @@ using ferry::cpu::Plan;
 
 struct ferry_device : Device {
   explicit ferry_device(int threads)
-      : Device(threads), text(fmt::format("{}, {} thread{}", isa_name(isa), pool.threads(), pool.threads() == 1 ? "" : "s")) {}
+      : Device(threads),
+        text(fmt::format("{}, {} thread{}", isa_name(isa), pool.threads(),
+                         pool.threads() == 1 ? "" : "s")) {}
   std::string text;
 };
 struct ferry_plan {
@@ -34,7 +36,8 @@ int32_t device_count() { return 1; }
 
 ferry_code device_open(const ferry_device_options* options, ferry_device** device) {
   if (options->index != 0) {
-    return fail(ferry::error(Code::kNotFound, "there is one CPU device, cpu:0; cpu:{} was asked for", options->index));
+    return fail(ferry::error(
+        Code::kNotFound, "there is one CPU device, cpu:0; cpu:{} was asked for", options->index));
   }
   *device = new ferry_device(options->threads);
   return FERRY_OK;
@@ -45,12 +48,13 @@ void device_close(ferry_device* device) { delete device; }
 const char* device_text(const ferry_device* device) { return device->text.c_str(); }
 
 ferry_code supports(ferry_device*, const ferry_graph* graph, const char** reasons) {
-  for (int i = 0; i < graph->node_count; ++i) reasons[i] = nullptr;  // the reference loops do what no kernel does
+  for (int i = 0; i < graph->node_count; ++i)
+    reasons[i] = nullptr;  // the reference loops do what no kernel does
   return FERRY_OK;
 }
 
-ferry_code compile(ferry_device* device, const ferry_graph* graph, const ferry_compile_options* options,
-                   ferry_plan** out) {
+ferry_code compile(ferry_device* device, const ferry_graph* graph,
+                   const ferry_compile_options* options, ferry_plan** out) {
   auto plan = Plan::compile(*device, *g_host, *graph, options->tune == FERRY_TUNE_FAST);
   if (!plan.ok()) return fail(plan.error());
   *out = new ferry_plan{*std::move(plan)};
@@ -83,8 +87,12 @@ void plan_step(const ferry_plan* plan, int32_t index, ferry_step* step) {
     if (node.input(i) != nullptr) count(*node.input(i));
   }
   for (size_t i = 0; i < node.outputs().size(); ++i) count(node.output(i));
-  *step = {.size = sizeof(ferry_step), .node = node.node().name, .op = node.node().op,
-           .kernel = row.step->kernel.c_str(), .macs = node.node().macs, .bytes = bytes};
+  *step = {.size = sizeof(ferry_step),
+           .node = node.node().name,
+           .op = node.node().op,
+           .kernel = row.step->kernel.c_str(),
+           .macs = node.node().macs,
+           .bytes = bytes};
 }
 
 ferry_code context_new(ferry_plan* plan, ferry_context** out) {
@@ -99,7 +107,11 @@ void context_free(ferry_context* context) { delete context; }
 void describe(const Context& context, const Plan::Io& row, ferry_io* io) {
   const ferry_value& value = *context.plan().graph.values[row.value];
   void* data = row.offset >= 0 ? context.at(row.offset) : const_cast<void*>(value.data);
-  *io = {.size = sizeof(ferry_io), .data = data, .dtype = value.dtype, .layout = row.layout, .rank = value.rank,
+  *io = {.size = sizeof(ferry_io),
+         .data = data,
+         .dtype = value.dtype,
+         .layout = row.layout,
+         .rank = value.rank,
          .dims = value.dims};
 }
 

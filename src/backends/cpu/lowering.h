@@ -1,5 +1,6 @@
-// How a node becomes a step with fast kernels: one row a file in src/backends/cpu/lower. A node that no row takes is
-// evaluated by the host's reference loops, so a new op works before it is fast.
+// How a node becomes a step with fast kernels: one row a file in src/backends/cpu/lower. A node
+// that no row takes is evaluated by the host's reference loops, so a new op works before it is
+// fast.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +61,8 @@ class LowerContext {
 
 struct Lowering {
   std::span<const std::string_view> ops;
-  // Can this node be lowered? Sees types and attributes only. Its computed inputs and its outputs become pictures; an
-  // input that is not taken as a picture must be constant or absent.
+  // Can this node be lowered? Sees types and attributes only. Its computed inputs and its outputs
+  // become pictures; an input that is not taken as a picture must be constant or absent.
   bool (*accepts)(const NodeRef& node);
   // Index of the input that output 0 may overwrite element by element, or -1. (optional)
   int (*in_place)(const NodeRef& node) = nullptr;
@@ -71,7 +72,8 @@ struct Lowering {
 
 std::span<const Lowering* const> lowering_table();  // generated: the folder is the table
 
-// Which activation the node's attributes `activation` and `alpha` ask for; nullopt when no kernel has it.
+// Which activation the node's attributes `activation` and `alpha` ask for; nullopt when no kernel
+// has it.
 std::optional<Activation> activation_of(std::string_view name, double alpha);
 
 }  // namespace ferry::cpu

@@ -13,7 +13,8 @@ class MoveStep final : public Step {
     kernel = std::string("copy ") + isa_name(isa);
   }
   void run(const RunArgs& args) const override {
-    for (const Move& move : moves_) copy(move.from.in(args.arena), move.to.in(args.arena), isa_, args.pool);
+    for (const Move& move : moves_)
+      copy(move.from.in(args.arena), move.to.in(args.arena), isa_, args.pool);
   }
 
  private:
@@ -30,7 +31,9 @@ PictureRef slice(PictureRef whole, int64_t first, int64_t count) {
 }
 
 std::unique_ptr<Step> move_step(std::vector<Move> moves, LowerContext& context) {
-  std::erase_if(moves, [](const Move& m) { return m.from.offset == m.to.offset && m.from.stride == m.to.stride; });
+  std::erase_if(moves, [](const Move& m) {
+    return m.from.offset == m.to.offset && m.from.stride == m.to.stride;
+  });
   if (moves.empty()) return nullptr;
   return std::make_unique<MoveStep>(std::move(moves), context.isa());
 }

@@ -10,7 +10,8 @@
 
 namespace ferry::cpu {
 
-// A node and its graph. Attributes that the op declares are always there; asking for another is a bug.
+// A node and its graph. Attributes that the op declares are always there; asking for another is a
+// bug.
 struct NodeRef {
   const ferry_graph* graph;
   int index;
@@ -18,8 +19,12 @@ struct NodeRef {
   const ferry_node& node() const { return *graph->nodes[index]; }
   std::string_view op() const { return node().op; }
   std::string_view name() const { return node().name; }
-  std::span<const int32_t> inputs() const { return {node().inputs, static_cast<size_t>(node().input_count)}; }
-  std::span<const int32_t> outputs() const { return {node().outputs, static_cast<size_t>(node().output_count)}; }
+  std::span<const int32_t> inputs() const {
+    return {node().inputs, static_cast<size_t>(node().input_count)};
+  }
+  std::span<const int32_t> outputs() const {
+    return {node().outputs, static_cast<size_t>(node().output_count)};
+  }
   // Null where input `i` is absent.
   const ferry_value* input(size_t i) const {
     return i < inputs().size() && inputs()[i] >= 0 ? graph->values[inputs()[i]] : nullptr;

@@ -12,7 +12,8 @@ namespace {
 struct Life {
   int defined = std::numeric_limits<int>::max();
   int last = -2;
-  int written = -2;   // the step whose kernel stores its bytes; -2: none (a split's output, a concat's)
+  int written =
+      -2;  // the step whose kernel stores its bytes; -2: none (a split's output, a concat's)
   int in_place = -1;  // the value that its writer may overwrite
 };
 
@@ -49,7 +50,8 @@ class Placer {
     const int end = static_cast<int>(steps_.size());
     for (size_t v = 0; v < values_.size(); ++v) {
       if (values_[v].input) lives_[v].defined = lives_[v].written = -1;
-      if (values_[v].output || values_[v].input) lives_[v].last = end;  // inputs may be run again as they are
+      if (values_[v].output || values_[v].input)
+        lives_[v].last = end;  // inputs may be run again as they are
     }
     for (int s = 0; s < end; ++s) {
       const PlacedStep& step = steps_[static_cast<size_t>(s)];
@@ -69,7 +71,8 @@ class Placer {
       if (step.kind != PlacedStep::Kind::kSplit) continue;
       int64_t channel = 0;
       for (const int part : step.writes) {
-        const int copied_at = std::exchange(life(part).written, -2);  // a view: written with the whole
+        const int copied_at =
+            std::exchange(life(part).written, -2);  // a view: written with the whole
         if (!merge(part, step.reads[0], channel)) life(part).written = copied_at;
         channel += value(part).channels;
       }
@@ -91,7 +94,8 @@ class Placer {
         channel += value(part).channels;
       }
       if (copied.empty()) continue;
-      // The step copies these parts itself; should that destroy anything that lies in the same buffer, all are copied.
+      // The step copies these parts itself; should that destroy anything that lies in the same
+      // buffer, all are copied.
       life(whole).written = static_cast<int>(s);
       for (const Group::Member& part : copied) {
         if (!copy_is_safe(whole, part, static_cast<int>(s))) {
@@ -104,9 +108,12 @@ class Placer {
   }
 
   bool copy_is_safe(int whole, const Group::Member& part, int step) {
-    const int64_t low = channel_in_group(whole) + part.channel, high = low + value(part.value).channels;
-    for (const Group::Member& member : groups_[static_cast<size_t>(group_of_[static_cast<size_t>(whole)])].members) {
-      const bool apart = member.channel + value(member.value).channels <= low || high <= member.channel;
+    const int64_t low = channel_in_group(whole) + part.channel,
+                  high = low + value(part.value).channels;
+    for (const Group::Member& member :
+         groups_[static_cast<size_t>(group_of_[static_cast<size_t>(whole)])].members) {
+      const bool apart =
+          member.channel + value(member.value).channels <= low || high <= member.channel;
       if (apart || member.value == whole) continue;
       if (life(member.value).defined <= step && step <= life(member.value).last) return false;
     }
@@ -115,22 +122,25 @@ class Placer {
 
   void place_in_place() {
     for (const PlacedStep& step : steps_) {
-      if (step.in_place >= 0 && step.kind == PlacedStep::Kind::kCompute) merge(step.writes[0], step.in_place, 0);
+      if (step.in_place >= 0 && step.kind == PlacedStep::Kind::kCompute)
+        merge(step.writes[0], step.in_place, 0);
     }
   }
 
-  // Puts the group of `inner` into the group of `outer`, with `inner` `channel` channels behind `outer`'s first. Nothing
-  // changes, and false, when they must stay apart.
+  // Puts the group of `inner` into the group of `outer`, with `inner` `channel` channels behind
+  // `outer`'s first. Nothing changes, and false, when they must stay apart.
   bool merge(int inner, int outer, int64_t channel) {
     if (!mergeable(inner) || !mergeable(outer)) return false;
     if (value(inner).pixels != value(outer).pixels) return false;
-    const int from = group_of_[static_cast<size_t>(inner)], to = group_of_[static_cast<size_t>(outer)];
+    const int from = group_of_[static_cast<size_t>(inner)],
+              to = group_of_[static_cast<size_t>(outer)];
     const int64_t delta = channel_in_group(outer) + channel - channel_in_group(inner);
     if (from == to) return delta == 0;
     Group& a = groups_[static_cast<size_t>(from)];
     Group& b = groups_[static_cast<size_t>(to)];
     const int64_t low = std::min(a.low + delta, b.low), high = std::max(a.high + delta, b.high);
-    if (high - low > std::max(a.high - a.low, b.high - b.low)) return false;  // one must contain the other
+    if (high - low > std::max(a.high - a.low, b.high - b.low))
+      return false;  // one must contain the other
     for (const Group::Member& x : a.members) {
       for (const Group::Member& y : b.members) {
         if (conflict({x.value, x.channel + delta}, y)) return false;
@@ -158,7 +168,8 @@ class Placer {
 
   // Would writing one of them destroy the other while it is still read?
   bool conflict(const Group::Member& x, const Group::Member& y) const {
-    if (x.channel + value(x.value).channels <= y.channel || y.channel + value(y.value).channels <= x.channel) {
+    if (x.channel + value(x.value).channels <= y.channel ||
+        y.channel + value(y.value).channels <= x.channel) {
       return false;
     }
     return overwrites(x, y) || overwrites(y, x);
@@ -172,7 +183,8 @@ class Placer {
       return w.written >= 0 && w.written == v.defined && v.written == w.written;
     }
     if (w.written < v.last) return true;
-    // The victim is read for the last time by the very step that writes: only element by element in the same place.
+    // The victim is read for the last time by the very step that writes: only element by element in
+    // the same place.
     return !(w.in_place == victim.value && writer.channel == victim.channel &&
              value(writer.value).channels == value(victim.value).channels);
   }
@@ -200,13 +212,16 @@ class Placer {
         buffer.first = std::min(buffer.first, l.defined);
         buffer.last = std::max(buffer.last, l.last);
       }
-      buffer.bytes = (std::max<int64_t>(buffer.bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+      buffer.bytes = (std::max<int64_t>(buffer.bytes, 1) + kArenaAlignment - 1) / kArenaAlignment *
+                     kArenaAlignment;
       buffers.push_back(buffer);
     }
-    // Largest first, each at the lowest offset where it meets no buffer that lives at the same time.
+    // Largest first, each at the lowest offset where it meets no buffer that lives at the same
+    // time.
     std::vector<size_t> order(buffers.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
     std::vector<size_t> placed;  // sorted by offset
     for (const size_t i : order) {
       Buffer& buffer = buffers[i];
@@ -218,15 +233,17 @@ class Placer {
         offset = std::max(offset, other.offset + other.bytes);
       }
       buffer.offset = offset;
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                     [&](size_t a, size_t b) { return buffers[a].offset < buffers[b].offset; }),
+      placed.insert(std::upper_bound(
+                        placed.begin(), placed.end(), i,
+                        [&](size_t a, size_t b) { return buffers[a].offset < buffers[b].offset; }),
                     i);
       out.arena_bytes = std::max(out.arena_bytes, offset + buffer.bytes);
     }
     for (const Buffer& buffer : buffers) out.buffer_offsets.push_back(buffer.offset);
     for (int s = -1; s <= static_cast<int>(steps_.size()); ++s) {
       int64_t live = 0;
-      for (const Buffer& buffer : buffers) live += buffer.first <= s && s <= buffer.last ? buffer.bytes : 0;
+      for (const Buffer& buffer : buffers)
+        live += buffer.first <= s && s <= buffer.last ? buffer.bytes : 0;
       out.peak_bytes = std::max(out.peak_bytes, live);
     }
     return out;

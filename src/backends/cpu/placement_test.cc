@@ -1,5 +1,5 @@
-// Placement on hand-made programs: what must share bytes, what must not, and a brute-force check that no write ever
-// destroys a value that is still to be read.
+// Placement on hand-made programs: what must share bytes, what must not, and a brute-force check
+// that no write ever destroys a value that is still to be read.
 #include "backends/cpu/placement.h"
 
 #include <gtest/gtest.h>
@@ -30,9 +30,10 @@ bool same_place(const Placement& p, int a, int b, int64_t channels_behind) {
   return x.buffer == y.buffer && x.channel == y.channel + channels_behind && x.stride == y.stride;
 }
 
-// Runs the program on an arena of tokens: each element holds who wrote it last. Every read must find what the value's
-// producer wrote, wherever it was put.
-void check_contents(const std::vector<PlacedValue>& values, const std::vector<PlacedStep>& steps, const Placement& p) {
+// Runs the program on an arena of tokens: each element holds who wrote it last. Every read must
+// find what the value's producer wrote, wherever it was put.
+void check_contents(const std::vector<PlacedValue>& values, const std::vector<PlacedStep>& steps,
+                    const Placement& p) {
   std::vector<int64_t> arena(static_cast<size_t>(p.arena_bytes / 4), -1);
   const auto each = [&](int v, auto visit) {  // index in the arena, token of the element
     const PlacedValue& value = values[static_cast<size_t>(v)];
@@ -44,7 +45,8 @@ void check_contents(const std::vector<PlacedValue>& values, const std::vector<Pl
     }
     for (int64_t pixel = 0; pixel < value.pixels; ++pixel) {
       for (int64_t c = 0; c < value.channels; ++c) {
-        visit(static_cast<size_t>(base + pixel * spot.stride + spot.channel + c), pixel * value.channels + c);
+        visit(static_cast<size_t>(base + pixel * spot.stride + spot.channel + c),
+              pixel * value.channels + c);
       }
     }
   };
@@ -62,7 +64,8 @@ void check_contents(const std::vector<PlacedValue>& values, const std::vector<Pl
   }
   const auto check = [&](int v, size_t step) {
     each(v, [&](size_t at, int64_t i) {
-      ASSERT_EQ(arena[at], truth[static_cast<size_t>(v)][static_cast<size_t>(i)]) << "value " << v << " at step " << step;
+      ASSERT_EQ(arena[at], truth[static_cast<size_t>(v)][static_cast<size_t>(i)])
+          << "value " << v << " at step " << step;
     });
   };
   for (size_t s = 0; s < steps.size(); ++s) {
@@ -76,18 +79,28 @@ void check_contents(const std::vector<PlacedValue>& values, const std::vector<Pl
     const bool concat = step.kind == Kind::kConcat;
     const int whole = concat ? step.writes[0] : step.reads[0];
     const int64_t whole_channels = values[static_cast<size_t>(whole)].channels;
-    if (concat) truth[static_cast<size_t>(whole)].assign(static_cast<size_t>(values[static_cast<size_t>(whole)].pixels * whole_channels), 0);
+    if (concat)
+      truth[static_cast<size_t>(whole)].assign(
+          static_cast<size_t>(values[static_cast<size_t>(whole)].pixels * whole_channels), 0);
     int64_t channel = 0;
     for (const int part : concat ? step.reads : step.writes) {
       const PlacedValue& pv = values[static_cast<size_t>(part)];
-      if (!concat) truth[static_cast<size_t>(part)].resize(static_cast<size_t>(pv.pixels * pv.channels));
-      const Spot &ws = p.spots[static_cast<size_t>(whole)], &ps = p.spots[static_cast<size_t>(part)];
+      if (!concat)
+        truth[static_cast<size_t>(part)].resize(static_cast<size_t>(pv.pixels * pv.channels));
+      const Spot &ws = p.spots[static_cast<size_t>(whole)],
+                 &ps = p.spots[static_cast<size_t>(part)];
       for (int64_t pixel = 0; pixel < pv.pixels; ++pixel) {
         for (int64_t c = 0; c < pv.channels; ++c) {
-          const size_t wi = static_cast<size_t>(p.buffer_offsets[static_cast<size_t>(ws.buffer)] / 4 + pixel * ws.stride + ws.channel + channel + c);
-          const size_t pi = static_cast<size_t>(p.buffer_offsets[static_cast<size_t>(ps.buffer)] / 4 + pixel * ps.stride + ps.channel + c);
-          int64_t& in_whole = truth[static_cast<size_t>(whole)][static_cast<size_t>(pixel * whole_channels + channel + c)];
-          int64_t& in_part = truth[static_cast<size_t>(part)][static_cast<size_t>(pixel * pv.channels + c)];
+          const size_t wi =
+              static_cast<size_t>(p.buffer_offsets[static_cast<size_t>(ws.buffer)] / 4 +
+                                  pixel * ws.stride + ws.channel + channel + c);
+          const size_t pi =
+              static_cast<size_t>(p.buffer_offsets[static_cast<size_t>(ps.buffer)] / 4 +
+                                  pixel * ps.stride + ps.channel + c);
+          int64_t& in_whole = truth[static_cast<size_t>(whole)]
+                                   [static_cast<size_t>(pixel * whole_channels + channel + c)];
+          int64_t& in_part =
+              truth[static_cast<size_t>(part)][static_cast<size_t>(pixel * pv.channels + c)];
           if (concat) {
             in_whole = in_part;
             arena[wi] = arena[pi];
@@ -108,7 +121,7 @@ void check_contents(const std::vector<PlacedValue>& values, const std::vector<Pl
 TEST(Placement, ACsp3BlockBecomesOneBufferWithoutCopies) {
   // x -> merged conv [8 | 8] -> split a, b;  a -> h -> m (+ a);  concat(m, b) -> y
   enum { kX, kMerged, kA, kB, kH, kM, kConcat, kY };
-  const std::vector<PlacedValue> values = {input(3),   picture(16), picture(8), picture(8),
+  const std::vector<PlacedValue> values = {input(3),   picture(16), picture(8),  picture(8),
                                            picture(4), picture(8),  picture(16), output(5)};
   const std::vector<PlacedStep> steps = {
       {.reads = {kX}, .writes = {kMerged}},
@@ -175,11 +188,13 @@ TEST(Placement, InputsAndOutputsOfTheGraphStayDenseAndAlone) {
 
 TEST(Placement, BuffersThatDoNotLiveTogetherShareBytes) {
   // A chain of five: two buffers alive at a time beside the input.
-  const std::vector<PlacedValue> values = {input(4), picture(8), picture(8), picture(8), picture(8), output(4)};
+  const std::vector<PlacedValue> values = {input(4),   picture(8), picture(8),
+                                           picture(8), picture(8), output(4)};
   std::vector<PlacedStep> steps;
   for (int i = 0; i < 5; ++i) steps.push_back({.reads = {i}, .writes = {i + 1}});
   const Placement p = place(values, steps);
-  // The output comes to be when the last but one buffer is free again: it takes no bytes of its own.
+  // The output comes to be when the last but one buffer is free again: it takes no bytes of its
+  // own.
   const int64_t input_bytes = 16 * 4 * 4, middle = 2 * 16 * 8 * 4;
   EXPECT_EQ(p.arena_bytes, input_bytes + middle);
   EXPECT_LE(p.peak_bytes, p.arena_bytes);

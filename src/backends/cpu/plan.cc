@@ -1,5 +1,6 @@
-// Compiling, top down: which nodes have kernels -> which values are NHWC pictures -> where everything lies (placement.h) ->
-// one step a node, with its weights packed. Nodes without a kernel become a HostStep.
+// Compiling, top down: which nodes have kernels -> which values are NHWC pictures -> where
+// everything lies (placement.h) -> one step a node, with its weights packed. Nodes without a kernel
+// become a HostStep.
 #include "backends/cpu/plan.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace {
 
 const Lowering* find_lowering(const NodeRef& node) {
   for (const Lowering* row : lowering_table()) {
-    if (std::ranges::find(row->ops, node.op()) != row->ops.end()) return row->accepts(node) ? row : nullptr;
+    if (std::ranges::find(row->ops, node.op()) != row->ops.end())
+      return row->accepts(node) ? row : nullptr;
   }
   return nullptr;
 }
@@ -22,8 +24,8 @@ class HostStep final : public Step {
  public:
   struct Operand {
     const void* constant = nullptr;
-    int64_t offset = -1;                  // row-major bytes in the arena; -1 with no constant: absent
-    std::optional<PictureRef> picture;    // lies as NHWC: copied through scratch
+    int64_t offset = -1;                // row-major bytes in the arena; -1 with no constant: absent
+    std::optional<PictureRef> picture;  // lies as NHWC: copied through scratch
     int64_t scratch_offset = 0;
   };
 
@@ -44,7 +46,8 @@ class HostStep final : public Step {
     for (const Operand& operand : outputs) out.push_back(address(args, operand));
     status_ = host_.evaluate(&graph_, node_, in.data(), out.data());
     for (const Operand& operand : outputs) {
-      if (operand.picture) nchw_to_nhwc(scratch(args, operand), operand.picture->in(args.arena), isa_, args.pool);
+      if (operand.picture)
+        nchw_to_nhwc(scratch(args, operand), operand.picture->in(args.arena), isa_, args.pool);
     }
   }
 
@@ -70,7 +73,9 @@ class HostStep final : public Step {
 
 thread_local ferry_code HostStep::status_ = FERRY_OK;
 
-int64_t aligned(int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+int64_t aligned(int64_t bytes) {
+  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
 
 class Compiler final : public LowerContext {
  public:
@@ -90,7 +95,8 @@ class Compiler final : public LowerContext {
       if (row != nullptr) {
         step = row->lower(node, *this);
         if (step == nullptr && !is_view(node)) {
-          return error(Code::kNoMemory, "{} '{}': no memory for its weights", node.op(), node.name());
+          return error(Code::kNoMemory, "{} '{}': no memory for its weights", node.op(),
+                       node.name());
         }
       } else {
         step = host_step(node, plan.keeps_constant);
@@ -112,7 +118,11 @@ class Compiler final : public LowerContext {
   PictureRef picture(int32_t value) const override {
     const ferry_value& v = *graph_.values[value];
     const Spot& spot = placement_.spots[static_cast<size_t>(value)];
-    return {.offset = offset(value), .batch = v.dims[0], .h = v.dims[2], .w = v.dims[3], .c = v.dims[1],
+    return {.offset = offset(value),
+            .batch = v.dims[0],
+            .h = v.dims[2],
+            .w = v.dims[3],
+            .c = v.dims[1],
             .stride = spot.stride};
   }
   WeightCache& weights() override { return device_.weights; }
@@ -145,7 +155,8 @@ class Compiler final : public LowerContext {
     }
   }
 
-  // A value is kept as NHWC where a kernel reads or writes it; between two host evaluations it stays row-major.
+  // A value is kept as NHWC where a kernel reads or writes it; between two host evaluations it
+  // stays row-major.
   void choose_pictures() {
     values_.resize(static_cast<size_t>(graph_.value_count));
     const auto touch = [&](int32_t id, bool kernel) {
@@ -231,7 +242,8 @@ class Compiler final : public LowerContext {
 
   int64_t offset(int32_t id) const {
     const Spot& spot = placement_.spots[static_cast<size_t>(id)];
-    return placement_.buffer_offsets[static_cast<size_t>(spot.buffer)] + spot.channel * int64_t{sizeof(float)};
+    return placement_.buffer_offsets[static_cast<size_t>(spot.buffer)] +
+           spot.channel * int64_t{sizeof(float)};
   }
 
   PlacedValue& value(int32_t id) { return values_[static_cast<size_t>(id)]; }
@@ -251,16 +263,27 @@ class Compiler final : public LowerContext {
 
 int64_t element_size(int32_t dtype) {
   switch (static_cast<ferry_dtype>(dtype)) {
-    case FERRY_F64: case FERRY_I64: return 8;
-    case FERRY_F32: case FERRY_I32: return 4;
-    case FERRY_F16: case FERRY_BF16: case FERRY_I16: case FERRY_U16: return 2;
-    case FERRY_I8: case FERRY_U8: case FERRY_BOOL: return 1;
+    case FERRY_F64:
+    case FERRY_I64:
+      return 8;
+    case FERRY_F32:
+    case FERRY_I32:
+      return 4;
+    case FERRY_F16:
+    case FERRY_BF16:
+    case FERRY_I16:
+    case FERRY_U16:
+      return 2;
+    case FERRY_I8:
+    case FERRY_U8:
+    case FERRY_BOOL:
+      return 1;
   }
   return 0;
 }
 
-Result<std::unique_ptr<Plan>> Plan::compile(Device& device, const ferry_host& host, const ferry_graph& graph,
-                                            bool tune) {
+Result<std::unique_ptr<Plan>> Plan::compile(Device& device, const ferry_host& host,
+                                            const ferry_graph& graph, bool tune) {
   std::unique_ptr<Plan> plan(new Plan(device, graph));
   FERRY_CHECK_OK(Compiler(device, host, graph, tune).run(*plan));
   return plan;
@@ -277,10 +300,13 @@ Result<std::unique_ptr<Context>> Context::create(const Plan& plan) {
 ferry_code Context::run(double* step_ms) {
   const RunArgs args{memory_.data(), memory_.data() + plan_.scratch_offset, plan_.device.pool};
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    const auto start = step_ms ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto start =
+        step_ms ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     plan_.steps[i].step->run(args);
     if (step_ms) {
-      step_ms[i] = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+      step_ms[i] =
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+              .count();
     }
     if (const ferry_code code = HostStep::take_status(); code != FERRY_OK) return code;
   }

@@ -9,7 +9,8 @@ constexpr std::align_val_t kAlignment{64};
 }
 
 AlignedBytes::AlignedBytes(size_t size)
-    : data_(static_cast<std::byte*>(::operator new(size + (size == 0), kAlignment, std::nothrow))), size_(size) {
+    : data_(static_cast<std::byte*>(::operator new(size + (size == 0), kAlignment, std::nothrow))),
+      size_(size) {
   if (data_ != nullptr) std::memset(data_, 0, size);
 }
 

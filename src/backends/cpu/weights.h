@@ -1,4 +1,5 @@
-// Packed weights, shared: by the contexts of a plan, and by the plans of one model for different picture sizes.
+// Packed weights, shared: by the contexts of a plan, and by the plans of one model for different
+// picture sizes.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +29,8 @@ class AlignedBytes {
 // Safe to use from several threads; the cache keeps nothing alive by itself.
 class WeightCache {
  public:
-  // The bytes made for `key` before, if somebody still holds them, else `fill`ed new ones. The key must say everything that
-  // the bytes depend on. Null when memory ran out.
+  // The bytes made for `key` before, if somebody still holds them, else `fill`ed new ones. The key
+  // must say everything that the bytes depend on. Null when memory ran out.
   std::shared_ptr<const AlignedBytes> get(const std::string& key, size_t bytes,
                                           const std::function<void(std::byte*)>& fill);
 

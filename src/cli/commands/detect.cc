@@ -1,5 +1,5 @@
-// ferry detect: pictures, folders, lists and videos in; boxes, pictures, text and JSON out. Flags and files are those of
-// Ultralytics' detect.py, so that scripts which read them go on working.
+// ferry detect: pictures, folders, lists and videos in; boxes, pictures, text and JSON out. Flags
+// and files are those of Ultralytics' detect.py, so that scripts which read them go on working.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -28,13 +28,14 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Arguments {
-  std::string weights = "yolov5n.pt", source, cfg, device = "cpu", project = "runs/detect", name = "exp", json;
+  std::string weights = "yolov5n.pt", source, cfg, device = "cpu", project = "runs/detect",
+              name = "exp", json;
   std::vector<int64_t> imgsz;
   std::vector<int32_t> classes;
   std::vector<std::string> disable_passes, dump_passes;
-  bool rect = true, agnostic_nms = false, augment = false, save_txt = false, save_conf = false, save_crop = false,
-       save_csv = false, nosave = false, exist_ok = false, hide_labels = false, hide_conf = false, tune = false,
-       quiet = false;
+  bool rect = true, agnostic_nms = false, augment = false, save_txt = false, save_conf = false,
+       save_crop = false, save_csv = false, nosave = false, exist_ok = false, hide_labels = false,
+       hide_conf = false, tune = false, quiet = false;
   double conf_thres = 0.25, iou_thres = 0.45;
   int64_t max_det = 1000, batch_size = 1, line_thickness = 0, vid_stride = 1;
   int threads = 0;
@@ -94,7 +95,8 @@ class Run {
   void read_picture(const std::string& path, size_t index) {
     auto decoded = vision::decode_picture(path);
     if (!decoded.ok()) return fail(decoded.error().message);
-    if (!decoded->warning.empty()) say_error(fmt::format("warning: {}: {}", path, decoded->warning));
+    if (!decoded->warning.empty())
+      say_error(fmt::format("warning: {}: {}", path, decoded->warning));
     waiting_.push_back({path, index, std::move(decoded->picture)});
   }
 
@@ -114,8 +116,9 @@ class Run {
     for (size_t i = 0; i < batch.size(); ++i) {
       Waiting& w = batch[i];
       const Detections& detections = (*results)[i];
-      say(fmt::format("image {}/{} {}: {}x{} {}, {:.1f}ms", w.index + 1, total_, w.path, detector_->timing().input_height,
-                      detector_->timing().input_width, summary(detections, detector_->class_names()), ms));
+      say(fmt::format("image {}/{} {}: {}x{} {}, {:.1f}ms", w.index + 1, total_, w.path,
+                      detector_->timing().input_height, detector_->timing().input_width,
+                      summary(detections, detector_->class_names()), ms));
       const fs::path file = unique_file(fs::path(w.path).filename());
       Status saved = outputs_.add(w.path, file.stem().string(), w.picture, detections);
       if (saved.ok() && !arguments_.nosave) saved = outputs_.save_picture(w.picture, file.string());
@@ -146,29 +149,36 @@ class Run {
       count_time(1);
       ++frames;
       say(fmt::format("video {}/{} ({}/{}) {}: {}x{} {}, {:.1f}ms", index + 1, total_, frames,
-                      expected > 0 ? std::to_string(expected) : "?",
-                      source.path, detector_->timing().input_height, detector_->timing().input_width,
-                      summary(*detections, detector_->class_names()), detector_->timing().inference_ms));
+                      expected > 0 ? std::to_string(expected) : "?", source.path,
+                      detector_->timing().input_height, detector_->timing().input_width,
+                      summary(*detections, detector_->class_names()),
+                      detector_->timing().inference_ms));
       const std::string stem = fmt::format("{}_{}", file.stem().string(), (*frame)->index + 1);
       Status saved = outputs_.add(source.path, stem, picture, *detections, (*frame)->index);
       if (saved.ok() && !arguments_.nosave) {
         if (!writer) {
           auto created = vision::VideoWriter::create(
               (fs::path(folder_) / file).string(),
-              {.fps = reader.info().fps > 0 ? reader.info().fps / static_cast<double>(arguments_.vid_stride) : 25});
-          if (created.ok()) writer.emplace(*std::move(created));
-          else saved = std::move(created).error();
+              {.fps = reader.info().fps > 0
+                          ? reader.info().fps / static_cast<double>(arguments_.vid_stride)
+                          : 25});
+          if (created.ok())
+            writer.emplace(*std::move(created));
+          else
+            saved = std::move(created).error();
         }
         if (saved.ok()) saved = writer->write(picture, (*frame)->seconds);
       }
       stop_unless(std::move(saved));
     }
     if (writer) stop_unless(writer->close());
-    if (const auto& counters = reader.counters(); counters.damaged_frames + counters.skipped_packets > 0) {
-      say_error(fmt::format("warning: {}: {} damaged frames, {} packets that could not be decoded", source.path,
-                            counters.damaged_frames, counters.skipped_packets));
+    if (const auto& counters = reader.counters();
+        counters.damaged_frames + counters.skipped_packets > 0) {
+      say_error(fmt::format("warning: {}: {} damaged frames, {} packets that could not be decoded",
+                            source.path, counters.damaged_frames, counters.skipped_packets));
     }
-    if (status.ok() && frames == 0 && !interrupted()) status = error(Code::kInvalid, "no frame could be decoded");
+    if (status.ok() && frames == 0 && !interrupted())
+      status = error(Code::kInvalid, "no frame could be decoded");
     return status;
   }
 
@@ -176,20 +186,29 @@ class Run {
     stop_unless(outputs_.finish());
     if (seen_ > 0) {
       const auto mean = [&](double ms) { return ms / static_cast<double>(seen_); };
-      say(fmt::format("Speed: {:.1f}ms pre-process, {:.1f}ms inference, {:.1f}ms NMS per image at shape (1, 3, {}, {})",
-                      mean(time_.preprocess_ms), mean(time_.inference_ms), mean(time_.postprocess_ms),
-                      detector_->input_height(), detector_->input_width()),
+      say(fmt::format("Speed: {:.1f}ms pre-process, {:.1f}ms inference, {:.1f}ms NMS per image at "
+                      "shape (1, 3, {}, {})",
+                      mean(time_.preprocess_ms), mean(time_.inference_ms),
+                      mean(time_.postprocess_ms), detector_->input_height(),
+                      detector_->input_width()),
           Loud::kYes);
     }
     if (const Memory memory = detector_->memory(); memory.weights > 0) {
-      say(fmt::format("Memory: {:.1f} MB weights, {:.1f} MB activations ({:.1f} MB live at once)", 1e-6 * static_cast<double>(memory.weights),
-                      1e-6 * static_cast<double>(memory.activations), 1e-6 * static_cast<double>(memory.peak)));
+      say(fmt::format("Memory: {:.1f} MB weights, {:.1f} MB activations ({:.1f} MB live at once)",
+                      1e-6 * static_cast<double>(memory.weights),
+                      1e-6 * static_cast<double>(memory.activations),
+                      1e-6 * static_cast<double>(memory.peak)));
     }
-    const bool saved = !arguments_.nosave || arguments_.save_txt || arguments_.save_crop || arguments_.save_csv;
+    const bool saved =
+        !arguments_.nosave || arguments_.save_txt || arguments_.save_crop || arguments_.save_csv;
     if (saved && seen_ > 0) say(fmt::format("Results saved to {}", folder_), Loud::kYes);
-    if (arguments_.save_txt) say(fmt::format("{} labels saved to {}/labels", outputs_.labels_written(), folder_), Loud::kYes);
+    if (arguments_.save_txt)
+      say(fmt::format("{} labels saved to {}/labels", outputs_.labels_written(), folder_),
+          Loud::kYes);
     if (outputs_.missing_glyphs()) {
-      say_error("warning: some labels have characters that no installed font has; for Chinese: apt install fonts-wqy-microhei");
+      say_error(
+          "warning: some labels have characters that no installed font has; for Chinese: apt "
+          "install fonts-wqy-microhei");
     }
     if (failed_ > 0) say_error(fmt::format("{} of {} inputs failed", failed_, total_));
     if (interrupted()) say_error("interrupted; what was done so far is saved");
@@ -197,8 +216,9 @@ class Run {
   }
 
   static Image image_of(const vision::Picture& picture) {
-    return {picture.data(), picture.width(), picture.height(), picture.stride(),
-            picture.format() == vision::PixelFormat::kBgr8 ? PixelFormat::kBgr8 : PixelFormat::kRgb8};
+    return {
+        picture.data(), picture.width(), picture.height(), picture.stride(),
+        picture.format() == vision::PixelFormat::kBgr8 ? PixelFormat::kBgr8 : PixelFormat::kRgb8};
   }
 
   // Two inputs of one name (a/1.jpg, b/1.jpg) do not overwrite each other: 1.jpg, 1_2.jpg.
@@ -275,71 +295,97 @@ int run(const Arguments& a) {
   }
   const auto sources = vision::find_sources(a.source);
   if (!sources.ok()) return fail(sources.error().message);
-  LoadOptions load{.device = a.device, .threads = a.threads, .fit = a.rect ? Fit::kRect : Fit::kSquare, .cfg = a.cfg,
-                   .tune = a.tune, .disable_passes = a.disable_passes, .dump_passes = a.dump_passes};
+  LoadOptions load{.device = a.device,
+                   .threads = a.threads,
+                   .fit = a.rect ? Fit::kRect : Fit::kSquare,
+                   .cfg = a.cfg,
+                   .tune = a.tune,
+                   .disable_passes = a.disable_passes,
+                   .dump_passes = a.dump_passes};
   if (!a.imgsz.empty()) {
     load.input_height = a.imgsz.front();
     load.input_width = a.imgsz.back();
   }
   auto detector = Detector::load(a.weights, load);
   if (!detector.ok()) return fail(detector.error().message);
-  for (const std::string& warning : (*detector)->warnings()) fmt::print(stderr, "ferry detect: warning: {}\n", warning);
+  for (const std::string& warning : (*detector)->warnings())
+    fmt::print(stderr, "ferry detect: warning: {}\n", warning);
   for (const int32_t id : a.classes) {
     if (id < 0 || static_cast<size_t>(id) >= (*detector)->class_names().size()) {
-      return fail(fmt::format("--classes {}: the model has classes 0 to {}", id, (*detector)->class_names().size() - 1));
+      return fail(fmt::format("--classes {}: the model has classes 0 to {}", id,
+                              (*detector)->class_names().size() - 1));
     }
   }
   std::string folder;
   if (!a.nosave || a.save_txt || a.save_crop || a.save_csv) {
-    auto made = make_run_folder(a.project, a.name, a.exist_ok ? IfExists::kReuse : IfExists::kNumber);
+    auto made =
+        make_run_folder(a.project, a.name, a.exist_ok ? IfExists::kReuse : IfExists::kNumber);
     if (!made.ok()) return fail(made.error().message);
     folder = *made;
   }
   if (!a.quiet) {
-    fmt::print(a.json == "-" ? stderr : stdout, "ferry {}, {}\n{}: {}\n", version(), (*detector)->device(), a.weights,
-               (*detector)->description());
+    fmt::print(a.json == "-" ? stderr : stdout, "ferry {}, {}\n{}: {}\n", version(),
+               (*detector)->device(), a.weights, (*detector)->description());
   }
   return Run(a, *std::move(detector), folder).run(*sources);
 }
 
 std::function<int()> setup(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
-  app.add_option("--weights,--model", a->weights, "model: a YOLOv5 .pt, an .onnx or a model .yaml")->capture_default_str();
-  app.add_option("--source", a->source, "picture, video, folder, glob, list file (.txt), or - for a list on standard input");
-  app.add_option("--imgsz,--img,--img-size", a->imgsz, "input size in pixels: one side, or height and width")->expected(1, 2);
-  app.add_flag("--rect,!--no-rect", a->rect, "smallest input that holds the picture (default), or the whole square");
-  app.add_option("--conf-thres", a->conf_thres, "lowest confidence")->check(CLI::Range(0.0, 1.0))->capture_default_str();
+  app.add_option("--weights,--model", a->weights, "model: a YOLOv5 .pt, an .onnx or a model .yaml")
+      ->capture_default_str();
+  app.add_option(
+      "--source", a->source,
+      "picture, video, folder, glob, list file (.txt), or - for a list on standard input");
+  app.add_option("--imgsz,--img,--img-size", a->imgsz,
+                 "input size in pixels: one side, or height and width")
+      ->expected(1, 2);
+  app.add_flag("--rect,!--no-rect", a->rect,
+               "smallest input that holds the picture (default), or the whole square");
+  app.add_option("--conf-thres", a->conf_thres, "lowest confidence")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--iou-thres", a->iou_thres, "overlap above which the weaker box goes")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--max-det", a->max_det, "most boxes in a picture")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--max-det", a->max_det, "most boxes in a picture")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   app.add_option("--classes", a->classes, "only these class numbers: --classes 0 2");
   app.add_flag("--agnostic-nms", a->agnostic_nms, "boxes of different classes suppress each other");
   app.add_flag("--augment", a->augment, "test-time augmentation: three scales, one mirrored");
   app.add_option("--device", a->device, "cpu")->capture_default_str();
-  app.add_option("--threads", a->threads, "threads of one run; 0: all processors")->check(CLI::Range(0, 64))->capture_default_str();
+  app.add_option("--threads", a->threads, "threads of one run; 0: all processors")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
   app.add_option("--batch-size,--batch", a->batch_size, "pictures of one shape that run together")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_flag("--save-txt", a->save_txt, "labels/<name>.txt: class x y w h, as parts of the picture");
+  app.add_flag("--save-txt", a->save_txt,
+               "labels/<name>.txt: class x y w h, as parts of the picture");
   app.add_flag("--save-conf", a->save_conf, "the confidence too, in those files");
   app.add_flag("--save-crop", a->save_crop, "crops/<class>/<name>.jpg: each box as a picture");
   app.add_flag("--save-csv", a->save_csv, "predictions.csv");
   app.add_option("--json", a->json, "all boxes as JSON into this file; - for standard output");
   app.add_flag("--nosave", a->nosave, "no annotated pictures and videos");
   app.add_option("--project", a->project, "folder of the runs")->capture_default_str();
-  app.add_option("--name", a->name, "this run's folder in it; numbered when it exists")->capture_default_str();
+  app.add_option("--name", a->name, "this run's folder in it; numbered when it exists")
+      ->capture_default_str();
   app.add_flag("--exist-ok", a->exist_ok, "use the folder again instead of numbering");
   app.add_option("--line-thickness", a->line_thickness, "pixels; 0: by the picture's size")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   app.add_flag("--hide-labels", a->hide_labels, "boxes only");
   app.add_flag("--hide-conf", a->hide_conf, "labels without the confidence");
-  app.add_option("--vid-stride", a->vid_stride, "take every n-th frame of a video")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--vid-stride", a->vid_stride, "take every n-th frame of a video")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
   app.add_flag("--tune", a->tune, "time candidate kernels on this machine first");
-  app.add_option("--disable-pass", a->disable_passes, "leave out graph passes by name; help lists them");
-  app.add_option("--dump-pass", a->dump_passes, "print the graph before and after passes; all, or names");
+  app.add_option("--disable-pass", a->disable_passes,
+                 "leave out graph passes by name; help lists them");
+  app.add_option("--dump-pass", a->dump_passes,
+                 "print the graph before and after passes; all, or names");
   app.add_flag("--quiet,-q", a->quiet, "only the closing lines");
   return [a] { return run(*a); };
 }
@@ -347,6 +393,7 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 extern const Command command_detect;
-const Command command_detect = {.name = "detect", .summary = "pictures and videos to boxes", .setup = setup};
+const Command command_detect = {
+    .name = "detect", .summary = "pictures and videos to boxes", .setup = setup};
 
 }  // namespace ferry::cli

@@ -59,9 +59,10 @@ Block block_at(const WinogradVariant& v, const ConvProblem& p, const Cut& c, int
   return b;
 }
 
-// The planes of a tile lie together, in V and in M: a transform then touches few pages (there are only 16 page entries for
-// stores on some processors), and the rows of a product, one in each tile, are as few as the product's registers. Tiles are
-// set apart by a cache line more, lest a power of two put them all into the same cache set.
+// The planes of a tile lie together, in V and in M: a transform then touches few pages (there are
+// only 16 page entries for stores on some processors), and the rows of a product, one in each tile,
+// are as few as the product's registers. Tiles are set apart by a cache line more, lest a power of
+// two put them all into the same cache set.
 struct Buffers {
   float* v;  // [tiles][planes][row]
   float* m;  // [blocks, or 1][tiles][planes][width]
@@ -76,7 +77,8 @@ int64_t m_floats(const WinogradVariant& v, const Cut& c) {
                                       : m_tile(v, std::min<int64_t>(c.vecs, 3) * lanes));
 }
 int64_t buffer_floats(const WinogradVariant& v, const Cut& c, const ConvProblem& p) {
-  return round_up(c.block_tiles * v_tile(v, c) + m_floats(v, c) + p.shape.in_c * v.column_pixels, 16);
+  return round_up(c.block_tiles * v_tile(v, c) + m_floats(v, c) + p.shape.in_c * v.column_pixels,
+                  16);
 }
 
 struct Run {
@@ -199,7 +201,8 @@ void run_by_tiles(const Run& r, ThreadPool& pool) {
         const Block block = block_at(r.v, r.p, r.cut, o);
         for (int plane = 0; plane < r.v.planes; ++plane)
           multiply_plane(r, b, block, plane, tiles, b.m);
-        for (int64_t t = 0; t < tiles; ++t) output_tile(r, block, first + t, b.m + t * m_tile(r.v, block.width));
+        for (int64_t t = 0; t < tiles; ++t)
+          output_tile(r, block, first + t, b.m + t * m_tile(r.v, block.width));
       }
     }
   });

@@ -49,8 +49,8 @@ class ActivationStep final : public Step {
 
 std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
   return std::make_unique<ActivationStep>(*activation_of(node.op(), alpha_of(node)),
-                                          context.picture(node.inputs()[0]), context.picture(node.outputs()[0]),
-                                          context.isa());
+                                          context.picture(node.inputs()[0]),
+                                          context.picture(node.outputs()[0]), context.isa());
 }
 
 }  // namespace
@@ -63,6 +63,7 @@ std::optional<Activation> activation_of(std::string_view name, double alpha) {
 }
 
 extern const Lowering lowering_activation;
-const Lowering lowering_activation = {.ops = kOps, .accepts = accepts, .in_place = in_place, .lower = lower};
+const Lowering lowering_activation = {
+    .ops = kOps, .accepts = accepts, .in_place = in_place, .lower = lower};
 
 }  // namespace ferry::cpu

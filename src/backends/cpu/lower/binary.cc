@@ -17,7 +17,8 @@ std::optional<Activation> fused(const NodeRef& node) {
 bool accepts(const NodeRef& node) {
   const ferry_value& a = *node.input(0);
   const ferry_value& b = *node.input(1);
-  return is_picture(a) && is_picture(b) && std::ranges::equal(dims(a), dims(b)) && fused(node).has_value();
+  return is_picture(a) && is_picture(b) && std::ranges::equal(dims(a), dims(b)) &&
+         fused(node).has_value();
 }
 
 int in_place(const NodeRef&) { return 0; }
@@ -41,14 +42,15 @@ class BinaryStep final : public Step {
 };
 
 std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
-  return std::make_unique<BinaryStep>(node.op() == "add", *fused(node), context.picture(node.inputs()[0]),
-                                      context.picture(node.inputs()[1]), context.picture(node.outputs()[0]),
-                                      context.isa());
+  return std::make_unique<BinaryStep>(
+      node.op() == "add", *fused(node), context.picture(node.inputs()[0]),
+      context.picture(node.inputs()[1]), context.picture(node.outputs()[0]), context.isa());
 }
 
 }  // namespace
 
 extern const Lowering lowering_binary;
-const Lowering lowering_binary = {.ops = kOps, .accepts = accepts, .in_place = in_place, .lower = lower};
+const Lowering lowering_binary = {
+    .ops = kOps, .accepts = accepts, .in_place = in_place, .lower = lower};
 
 }  // namespace ferry::cpu

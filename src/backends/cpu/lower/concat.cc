@@ -1,4 +1,5 @@
-// concat along the channels: the placement has put most inputs where they belong; what is left is copied.
+// concat along the channels: the placement has put most inputs where they belong; what is left is
+// copied.
 #include <vector>
 
 #include "backends/cpu/moves.h"
@@ -32,6 +33,7 @@ std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
 }  // namespace
 
 extern const Lowering lowering_concat;
-const Lowering lowering_concat = {.ops = kOps, .accepts = accepts, .in_place = nullptr, .lower = lower};
+const Lowering lowering_concat = {
+    .ops = kOps, .accepts = accepts, .in_place = nullptr, .lower = lower};
 
 }  // namespace ferry::cpu

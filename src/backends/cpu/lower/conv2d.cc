@@ -1,5 +1,5 @@
-// conv2d -> a convolution tactic. Which one: the rule of choose_conv_tactic(), or, when tuning, the fastest of those that
-// accept the problem, timed here on dummy pictures.
+// conv2d -> a convolution tactic. Which one: the rule of choose_conv_tactic(), or, when tuning, the
+// fastest of those that accept the problem, timed here on dummy pictures.
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -27,19 +27,28 @@ bool accepts(const NodeRef& node) {
   const ferry_value* bias = node.input(kBias);
   const ferry_value* residual = node.input(kResidual);
   return is_picture(*node.input(kX)) && is_picture(node.output(0)) && is_constant(*weight) &&
-         weight->dtype == FERRY_F32 && (bias == nullptr || (is_constant(*bias) && bias->dtype == FERRY_F32)) &&
+         weight->dtype == FERRY_F32 &&
+         (bias == nullptr || (is_constant(*bias) && bias->dtype == FERRY_F32)) &&
          (residual == nullptr || is_picture(*residual)) &&
          activation_of(node.string("activation"), node.real("alpha")).has_value() &&
          residual_of(node.string("residual")).has_value();
 }
 
-int in_place(const NodeRef& node) { return node.string("residual") == "after" ? static_cast<int>(kResidual) : -1; }
+int in_place(const NodeRef& node) {
+  return node.string("residual") == "after" ? static_cast<int>(kResidual) : -1;
+}
 
 class ConvStep final : public Step {
  public:
   ConvStep(const ConvTactic& tactic, const ConvProblem& problem, PictureRef x, PictureRef y,
-           std::optional<PictureRef> residual, std::shared_ptr<const AlignedBytes> packed, int threads)
-      : tactic_(tactic), problem_(problem), x_(x), y_(y), residual_(residual), packed_(std::move(packed)),
+           std::optional<PictureRef> residual, std::shared_ptr<const AlignedBytes> packed,
+           int threads)
+      : tactic_(tactic),
+        problem_(problem),
+        x_(x),
+        y_(y),
+        residual_(residual),
+        packed_(std::move(packed)),
         prepared_(tactic.prepare ? tactic.prepare(problem) : nullptr) {
     kernel = std::string(tactic.name) + " " + isa_name(problem.isa);
     scratch_bytes = tactic.scratch_bytes(problem, threads);
@@ -71,11 +80,24 @@ ConvProblem problem_of(const NodeRef& node, const LowerContext& context) {
   const PictureRef x = context.picture(node.inputs()[kX]);
   const PictureRef y = context.picture(node.outputs()[0]);
   const auto kernel = dims(*node.input(kWeight)).subspan(2);
-  const auto strides = node.integers("strides"), pads = node.integers("pads"), dilations = node.integers("dilations");
+  const auto strides = node.integers("strides"), pads = node.integers("pads"),
+             dilations = node.integers("dilations");
   ConvProblem problem{
-      .shape = {.batch = x.batch, .in_h = x.h, .in_w = x.w, .in_c = x.c, .out_h = y.h, .out_w = y.w, .out_c = y.c,
-                .kernel_h = kernel[0], .kernel_w = kernel[1], .stride_h = strides[0], .stride_w = strides[1],
-                .pad_top = pads[0], .pad_left = pads[1], .dilation_h = dilations[0], .dilation_w = dilations[1],
+      .shape = {.batch = x.batch,
+                .in_h = x.h,
+                .in_w = x.w,
+                .in_c = x.c,
+                .out_h = y.h,
+                .out_w = y.w,
+                .out_c = y.c,
+                .kernel_h = kernel[0],
+                .kernel_w = kernel[1],
+                .stride_h = strides[0],
+                .stride_w = strides[1],
+                .pad_top = pads[0],
+                .pad_left = pads[1],
+                .dilation_h = dilations[0],
+                .dilation_w = dilations[1],
                 .groups = node.integer("groups")},
       .epilogue = {*activation_of(node.string("activation"), node.real("alpha")),
                    *residual_of(node.string("residual"))},
@@ -83,32 +105,36 @@ ConvProblem problem_of(const NodeRef& node, const LowerContext& context) {
       .out_stride = y.stride,
       .isa = context.isa(),
   };
-  if (node.input(kResidual)) problem.residual_stride = context.picture(node.inputs()[kResidual]).stride;
+  if (node.input(kResidual))
+    problem.residual_stride = context.picture(node.inputs()[kResidual]).stride;
   return problem;
 }
 
-// Everything that packed weights depend on. Our own tactics pack by channels and kernel alone, so that plans for other
-// picture sizes share them; a foreign library may look at everything.
+// Everything that packed weights depend on. Our own tactics pack by channels and kernel alone, so
+// that plans for other picture sizes share them; a foreign library may look at everything.
 std::string weights_key(const NodeRef& node, const ConvTactic& tactic, const ConvProblem& p) {
   const ferry_value* bias = node.input(kBias);
   const ConvShape& s = p.shape;
-  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", tactic.name, isa_name(p.isa), node.input(kWeight)->identity,
-                                bias ? bias->identity : 0, s.in_c, s.out_c, s.kernel_h, s.kernel_w, s.groups);
+  std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", tactic.name, isa_name(p.isa),
+                                node.input(kWeight)->identity, bias ? bias->identity : 0, s.in_c,
+                                s.out_c, s.kernel_h, s.kernel_w, s.groups);
   if (tactic.foreign) {
-    key += fmt::format(" {} {} {} {} {} {} {} {} {} {} {} {} {}", s.batch, s.in_h, s.in_w, s.out_h, s.out_w, s.stride_h,
-                       s.stride_w, s.dilation_h, s.dilation_w, p.in_stride, p.out_stride, p.residual_stride,
-                       static_cast<int>(p.epilogue.residual));
+    key += fmt::format(" {} {} {} {} {} {} {} {} {} {} {} {} {}", s.batch, s.in_h, s.in_w, s.out_h,
+                       s.out_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, p.in_stride,
+                       p.out_stride, p.residual_stride, static_cast<int>(p.epilogue.residual));
   }
   return key;
 }
 
-std::shared_ptr<const AlignedBytes> pack(const NodeRef& node, const ConvTactic& tactic, const ConvProblem& problem,
-                                         WeightCache& cache) {
+std::shared_ptr<const AlignedBytes> pack(const NodeRef& node, const ConvTactic& tactic,
+                                         const ConvProblem& problem, WeightCache& cache) {
   const auto* weights = static_cast<const float*>(node.input(kWeight)->data);
   const ferry_value* bias = node.input(kBias);
-  return cache.get(weights_key(node, tactic, problem), tactic.packed_bytes(problem), [&](std::byte* packed) {
-    tactic.pack(problem, weights, bias ? static_cast<const float*>(bias->data) : nullptr, packed);
-  });
+  return cache.get(weights_key(node, tactic, problem), tactic.packed_bytes(problem),
+                   [&](std::byte* packed) {
+                     tactic.pack(problem, weights,
+                                 bias ? static_cast<const float*>(bias->data) : nullptr, packed);
+                   });
 }
 
 // The fastest of three runs on pictures of zeros, in seconds.
@@ -128,7 +154,8 @@ double time_step(const Step& step, std::byte* arena, ThreadPool& pool) {
 // The same picture at the start of a private arena, for timing.
 PictureRef moved(PictureRef picture, int64_t& end) {
   picture.offset = end;
-  end += (picture.batch * picture.h * picture.w * picture.stride * int64_t{sizeof(float)} + 63) / 64 * 64;
+  end += (picture.batch * picture.h * picture.w * picture.stride * int64_t{sizeof(float)} + 63) /
+         64 * 64;
   return picture;
 }
 
@@ -141,7 +168,9 @@ std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
   const auto make = [&](const ConvTactic& tactic, PictureRef in, PictureRef out,
                         std::optional<PictureRef> add) -> std::unique_ptr<Step> {
     auto packed = pack(node, tactic, problem, context.weights());
-    return packed ? std::make_unique<ConvStep>(tactic, problem, in, out, add, std::move(packed), threads) : nullptr;
+    return packed ? std::make_unique<ConvStep>(tactic, problem, in, out, add, std::move(packed),
+                                               threads)
+                  : nullptr;
   };
 
   const ConvTactic* chosen = &choose_conv_tactic(problem, threads);
@@ -170,6 +199,7 @@ std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
 }  // namespace
 
 extern const Lowering lowering_conv2d;
-const Lowering lowering_conv2d = {.ops = kOps, .accepts = accepts, .in_place = in_place, .lower = lower};
+const Lowering lowering_conv2d = {
+    .ops = kOps, .accepts = accepts, .in_place = in_place, .lower = lower};
 
 }  // namespace ferry::cpu

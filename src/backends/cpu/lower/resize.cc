@@ -1,4 +1,5 @@
-// resize by a whole factor, nearest: what YOLO's Upsample does. Other resizes go to the reference loops.
+// resize by a whole factor, nearest: what YOLO's Upsample does. Other resizes go to the reference
+// loops.
 #include <cmath>
 
 #include "backends/cpu/kernels/pool.h"
@@ -9,8 +10,9 @@ namespace {
 
 constexpr std::string_view kOps[] = {"resize"};
 
-// With a whole factor these pairs all take input pixel floor(output / factor): asymmetric coordinates rounded down, and
-// half-pixel ones rounded to the nearest (ties do not occur, or fall to the lower pixel).
+// With a whole factor these pairs all take input pixel floor(output / factor): asymmetric
+// coordinates rounded down, and half-pixel ones rounded to the nearest (ties do not occur, or fall
+// to the lower pixel).
 bool takes_floor(std::string_view coordinates, std::string_view nearest) {
   if (coordinates == "asymmetric") return nearest == "floor";
   return coordinates == "half_pixel" && nearest == "round_prefer_floor";
@@ -35,7 +37,8 @@ class UpsampleStep final : public Step {
     kernel = std::string("upsample ") + isa_name(isa);
   }
   void run(const RunArgs& args) const override {
-    upsample_nearest(y_.h / x_.h, y_.w / x_.w, x_.in(args.arena), y_.in(args.arena), isa_, args.pool);
+    upsample_nearest(y_.h / x_.h, y_.w / x_.w, x_.in(args.arena), y_.in(args.arena), isa_,
+                     args.pool);
   }
 
  private:
@@ -44,13 +47,14 @@ class UpsampleStep final : public Step {
 };
 
 std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
-  return std::make_unique<UpsampleStep>(context.picture(node.inputs()[0]), context.picture(node.outputs()[0]),
-                                        context.isa());
+  return std::make_unique<UpsampleStep>(context.picture(node.inputs()[0]),
+                                        context.picture(node.outputs()[0]), context.isa());
 }
 
 }  // namespace
 
 extern const Lowering lowering_resize;
-const Lowering lowering_resize = {.ops = kOps, .accepts = accepts, .in_place = nullptr, .lower = lower};
+const Lowering lowering_resize = {
+    .ops = kOps, .accepts = accepts, .in_place = nullptr, .lower = lower};
 
 }  // namespace ferry::cpu

@@ -1,4 +1,5 @@
-// split along the channels: the outputs are slices of the input, unless the placement had to keep them apart.
+// split along the channels: the outputs are slices of the input, unless the placement had to keep
+// them apart.
 #include <vector>
 
 #include "backends/cpu/moves.h"
@@ -28,6 +29,7 @@ std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
 }  // namespace
 
 extern const Lowering lowering_split;
-const Lowering lowering_split = {.ops = kOps, .accepts = accepts, .in_place = nullptr, .lower = lower};
+const Lowering lowering_split = {
+    .ops = kOps, .accepts = accepts, .in_place = nullptr, .lower = lower};
 
 }  // namespace ferry::cpu
