@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test"
 DATA = pathlib.Path(os.environ.get("FERRY_DATA", ROOT / "../shared/data"))
 # The programs that hold more than one thread, and what they are called in ctest.
-THREADED = ["base", "backend_cpu", "runtime", "detect"]
+THREADED = ["base", "runtime"]
 
 
 class StepFailed(Exception):
