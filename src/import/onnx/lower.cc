@@ -204,11 +204,12 @@ Status Lowering::check_known(const std::vector<const Node*>& nodes) const {
   }
   if (kinds.empty()) return {};
   std::string text;
-  for (const Kind& kind : kinds) {
-    if (&kind == &kinds[kMaxKindsNamed]) {
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    if (i == kMaxKindsNamed) {
       text += "; and others";
       break;
     }
+    const Kind& kind = kinds[i];
     text += text.empty() ? "" : "; ";
     text += node_text(*kind.first);
     if (kind.count > 1) text += fmt::format(" and {} more like it", kind.count - 1);
