@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,5 +33,10 @@ struct YamlModel {
 };
 // `nc` of a checkpoint's head, when known, overrides the yaml's (0: the yaml's).
 Result<YamlModel> parse_model_yaml(std::string_view text, int64_t nc = 0);
+
+// The same for a yaml that is read already, as checkpoints hold one. `root` lives in `arena`, or as
+// long as the model.
+Result<YamlModel> make_model(std::shared_ptr<torch::Arena> arena, const torch::Value& root,
+                             int64_t nc = 0);
 
 }  // namespace ferry::import

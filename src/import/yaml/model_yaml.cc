@@ -1,7 +1,5 @@
-// The yaml text becomes inert values (torch/value.h), and its lines [from, number, class, args]
-// become modules by the rules of upstream's parse_model (models/yolo.py, v3 to v7).
-#include <yaml-cpp/yaml.h>
-
+// Lines [from, number, class, args] become modules by the rules of upstream's parse_model
+// (models/yolo.py, v3 to v7).
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include "import/torch/maker.h"
 #include "import/torch/module_def.h"
 #include "import/yaml/import_yaml.h"
+#include "import/yaml/values.h"
 
 namespace ferry::import {
 namespace {
@@ -21,78 +20,9 @@ using torch::Module;
 using torch::Value;
 using torch::Yaml;
 
-constexpr size_t kMaxText = size_t{1} << 20;
-constexpr size_t kMaxNodes = 100'000;
-constexpr int kMaxDepth = 32;
 constexpr int64_t kMaxLayers = 10'000;
 constexpr int64_t kMaxRepeats = 1000;
-
-// --- yaml to values ---
-
-// A plain scalar by YAML's core rules, with Python's spellings too, since args are Python in
-// upstream's files.
-const Value* scalar_value(Arena& arena, const std::string& text, bool is_quoted) {
-  if (is_quoted) return arena.add_string(text);
-  if (text.empty() || text == "~" || text == "null" || text == "None")
-    return arena.add(Kind::kNone);
-  if (text == "true" || text == "True") return arena.add_bool(true);
-  if (text == "false" || text == "False") return arena.add_bool(false);
-  const char* end = text.data() + text.size();
-  const char* first = text.data() + (text.size() > 1 && text[0] == '+' ? 1 : 0);
-  int64_t integer = 0;
-  if (const auto [at, failure] = std::from_chars(first, end, integer);
-      failure == std::errc() && at == end) {
-    return arena.add_int(integer);
-  }
-  double real = 0;
-  if (const auto [at, failure] = std::from_chars(first, end, real);
-      failure == std::errc() && at == end) {
-    return arena.add_float(real);
-  }
-  return arena.add_string(text);
-}
-
-Result<const Value*> to_value(Arena& arena, const YAML::Node& node, int depth) {
-  if (depth > kMaxDepth || arena.values.size() > kMaxNodes)
-    return error(Code::kInvalid, "the yaml is nested or repeated too much");
-  switch (node.Type()) {
-    case YAML::NodeType::Undefined:
-    case YAML::NodeType::Null:
-      return arena.add(Kind::kNone);
-    case YAML::NodeType::Scalar:
-      return scalar_value(arena, node.Scalar(), node.Tag() == "!");
-    case YAML::NodeType::Sequence: {
-      std::vector<const Value*> items;
-      for (const YAML::Node& item : node) {
-        FERRY_TRY(value, to_value(arena, item, depth + 1));
-        items.push_back(value);
-      }
-      return arena.add_list(std::move(items));
-    }
-    case YAML::NodeType::Map: {
-      Value* dict = arena.add(Kind::kDict);
-      for (const auto& entry : node) {
-        FERRY_TRY(name, to_value(arena, entry.first, depth + 1));
-        FERRY_TRY(value, to_value(arena, entry.second, depth + 1));
-        dict->pairs.insert(dict->pairs.end(), {name, value});
-      }
-      return dict;
-    }
-  }
-  return error(Code::kBug, "unknown kind of yaml node");
-}
-
-Result<const Value*> parse_text(Arena& arena, std::string_view text) {
-  if (text.size() > kMaxText)
-    return error(Code::kInvalid, "the yaml has {} bytes; the limit is {}", text.size(), kMaxText);
-  try {
-    return to_value(arena, YAML::Load(std::string(text)), 0);
-  } catch (const YAML::Exception& failure) {
-    return error(Code::kInvalid, "line {}: {}", failure.mark.line + 1, failure.msg);
-  }
-}
-
-// --- values to modules ---
+constexpr int64_t kMaxChannels = 1 << 20;
 
 struct Settings {
   const Value* root = nullptr;
@@ -246,8 +176,12 @@ class Builder {
                                            1)
                                      : 1;
     if (copies > kMaxRepeats) return error(Code::kInvalid, "layer {}: {} repeats", index, copies);
-    FERRY_CHECK_OK(apply_rule(rule, line, args, copies)
-                       .within(fmt::format("layer {} {}", index, line.class_name)));
+    FERRY_CHECK_OK(
+        apply_rule(rule, args, copies).within(fmt::format("layer {} {}", index, line.class_name)));
+    if (args.c2 < 0 || args.c2 > kMaxChannels) {
+      return error(Code::kInvalid, "layer {} {}: {} output channels", index, line.class_name,
+                   args.c2);
+    }
 
     const std::string class_name = full_class_name(line.class_name);
     const std::string name = fmt::format("{}", index);
@@ -279,7 +213,7 @@ class Builder {
     return channels_[static_cast<size_t>(index)];
   }
 
-  Status apply_rule(Yaml rule, const Line& line, MakeArgs& args, int64_t& copies) const {
+  Status apply_rule(Yaml rule, MakeArgs& args, int64_t& copies) const {
     switch (rule) {
       case Yaml::kScaled:
       case Yaml::kRepeated: {
@@ -311,7 +245,6 @@ class Builder {
       case Yaml::kAbsent:
         return {};
     }
-    static_cast<void>(line);
     return {};
   }
 
@@ -326,7 +259,12 @@ class Builder {
 
 Result<YamlModel> parse_model_yaml(std::string_view text, int64_t nc) {
   auto arena = std::make_shared<Arena>();
-  FERRY_TRY(root, parse_text(*arena, text));
+  FERRY_TRY(root, parse_yaml(*arena, text));
+  return make_model(std::move(arena), *root, nc);
+}
+
+Result<YamlModel> make_model(std::shared_ptr<Arena> arena, const Value& given, int64_t nc) {
+  const Value* root = &given;
   FERRY_TRY(settings, read_settings(*root, nc));
   YamlModel model;
   Maker maker(model.tree, *arena);
@@ -370,7 +308,7 @@ Result<YamlModel> parse_model_yaml(std::string_view text, int64_t nc) {
 }
 
 bool looks_like_yaml(std::span<const std::byte> file) {
-  if (file.empty() || file.size() > kMaxText) return false;
+  if (file.empty() || file.size() > kMaxYamlText) return false;
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.find('\0') != std::string_view::npos) return false;
   const auto has_key = [&](std::string_view key) {
