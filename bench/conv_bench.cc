@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -253,6 +254,7 @@ double median(Candidate& c) {
 
 struct Sums {
   std::map<std::string, double> minimum;  // by tactic; "chosen" and "best" too
+  std::set<std::string> ran;              // tactics that took part in a layer
   double flops = 0;
 };
 
@@ -308,6 +310,7 @@ void bench_layer(const Layer& layer, const Options& options, ThreadPool& pool, d
                chosen == c.tactic->name ? "*" : "", low * 1e3, median(c) * 1e3,
                100 * flops / low / (*peak * pool.threads()));
     sums->minimum[c.tactic->name] += low * layer.count;
+    sums->ran.insert(c.tactic->name);
     if (chosen == c.tactic->name) sums->minimum["chosen*"] += low * layer.count;
     if (!c.tactic->foreign) best = std::min(best, low);
   }
@@ -341,6 +344,8 @@ int run(const Options& options) {
     fmt::print("peak {:.1f} GFLOP/s a thread; floor {:.2f} ms for {:.3f} GMAC\n", peak / 1e9,
                sums.flops / (peak * options.threads) * 1e3, sums.flops / 2e9);
     for (const auto& [name, seconds] : sums.minimum) {
+      const bool is_tactic = find_conv_tactic(name.c_str()) != nullptr;
+      if (is_tactic && !sums.ran.contains(name)) continue;
       fmt::print("  {:14} {:8.2f} ms {:5.1f} % of peak\n", name, seconds * 1e3,
                  100 * sums.flops / seconds / (peak * options.threads));
     }

@@ -12,9 +12,10 @@ struct Cut {
   const GemmTiles* tiles;
   int64_t tiles_y, tiles_x, count;  // count: of all pictures
   int64_t vecs, blocks;             // of output channels
-  int64_t k, row;                   // depth, and floats from a tile to the next in V: whole vectors
-  int64_t block_tiles;              // tiles that go through together
-  bool by_planes;                   // threads divide the planes of all tiles
+  int64_t k,
+      row;              // depth, and floats from a tile to the next in V: whole vectors
+  int64_t block_tiles;  // tiles that go through together
+  bool by_planes;       // threads divide the planes of all tiles
 };
 
 Cut make_cut(const WinogradVariant& v, const ConvProblem& p, int threads) {
@@ -42,7 +43,8 @@ Cut make_cut(const WinogradVariant& v, const ConvProblem& p, int threads) {
   return c;
 }
 
-// A block of output channels; its packed part is bias[width], then [matrices][k][width].
+// A block of output channels; its packed part is bias[width], then
+// [matrices][k][width].
 struct Block {
   int vecs;
   int64_t first_c, width, channels, packed;
@@ -59,26 +61,22 @@ Block block_at(const WinogradVariant& v, const ConvProblem& p, const Cut& c, int
   return b;
 }
 
-// The planes of a tile lie together, in V and in M: a transform then touches few pages (there are
-// only 16 page entries for stores on some processors), and the rows of a product, one in each tile,
-// are as few as the product's registers. Tiles are set apart by a cache line more, lest a power of
-// two put them all into the same cache set.
+// Planes are set apart by a cache line, lest a power of two put all of a tile
+// into the same cache set.
 struct Buffers {
-  float* v;  // [tiles][planes][row]
-  float* m;  // [blocks, or 1][tiles][planes][width]
+  float* v;
+  float* m;  // [block, or 1][planes][tiles][width]
   float* zeros;
 };
 
-int64_t v_tile(const WinogradVariant& v, const Cut& c) { return v.planes * c.row + 16; }
-int64_t m_tile(const WinogradVariant& v, int64_t width) { return v.planes * width + 16; }
+int64_t v_plane(const Cut& c) { return c.block_tiles * c.row + 16; }
+int64_t m_plane(const Cut& c, int64_t width) { return c.block_tiles * width + 16; }
 int64_t m_floats(const WinogradVariant& v, const Cut& c) {
-  const int64_t lanes = c.tiles->lanes;
-  return c.block_tiles * (c.by_planes ? v.planes * c.vecs * lanes + 16 * c.blocks
-                                      : m_tile(v, std::min<int64_t>(c.vecs, 3) * lanes));
+  return v.planes * (c.by_planes ? c.block_tiles * c.vecs * c.tiles->lanes + 16 * c.blocks
+                                 : m_plane(c, std::min<int64_t>(c.vecs, 3) * c.tiles->lanes));
 }
 int64_t buffer_floats(const WinogradVariant& v, const Cut& c, const ConvProblem& p) {
-  return round_up(c.block_tiles * v_tile(v, c) + m_floats(v, c) + p.shape.in_c * v.column_pixels,
-                  16);
+  return round_up(v.planes * v_plane(c) + m_floats(v, c) + p.shape.in_c * v.column_pixels, 16);
 }
 
 struct Run {
@@ -91,7 +89,7 @@ struct Run {
 
   Buffers buffers(int worker) const {
     float* base = static_cast<float*>(args.scratch) + worker * buffer_floats(v, cut, p);
-    float* m = base + cut.block_tiles * v_tile(v, cut);
+    float* m = base + v.planes * v_plane(cut);
     const Buffers b = {base, m, m + m_floats(v, cut)};
     std::fill_n(b.zeros, p.shape.in_c * v.column_pixels, 0.0f);
     return b;
@@ -122,8 +120,8 @@ void input_tile(const Run& r, const Buffers& b, int64_t tile, int64_t slot) {
                       .pixel_step = r.p.in_stride,
                       .pixels = nullptr,
                       .channels = s.in_c,
-                      .v = b.v + slot * v_tile(r.v, r.cut),
-                      .plane = r.cut.row};
+                      .v = b.v + slot * r.cut.row,
+                      .plane = v_plane(r.cut)};
   if (y < 0 || x < 0 || y + rows > s.in_h || x + cols * unit > s.in_w) {
     for (int64_t i = 0; i < rows; ++i) {
       const bool inside_y = y + i >= 0 && y + i < s.in_h;
@@ -147,17 +145,17 @@ void multiply_plane(const Run& r, const Buffers& b, const Block& block, int plan
                    block.width * (1 + matrix * r.cut.k);
   const int64_t parts = ceil_div(tiles, r.cut.tiles->max_rows[block.vecs]);
   const int64_t shortest = tiles / parts, longer = tiles % parts;
-  GemmTile tile = {.a = b.v + plane * r.cut.row,
-                   .a_row = v_tile(r.v, r.cut),
+  GemmTile tile = {.a = b.v + plane * v_plane(r.cut),
+                   .a_row = r.cut.row,
                    .k = r.cut.k,
                    .b = u,
-                   .out = m + plane * block.width,
-                   .out_row = m_tile(r.v, block.width)};
+                   .out = m + plane * m_plane(r.cut, block.width),
+                   .out_row = block.width};
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t rows = shortest + (part < longer ? 1 : 0);
     r.cut.tiles->fn[block.vecs][rows](tile);
-    tile.a += rows * tile.a_row;
-    tile.out += rows * tile.out_row;
+    tile.a += rows * r.cut.row;
+    tile.out += rows * block.width;
   }
 }
 
@@ -172,7 +170,7 @@ void output_tile(const Run& r, const Block& block, int64_t tile, const float* m)
     residual += pixel * r.p.residual_stride + block.first_c;
   }
   r.output({.m = m,
-            .plane = block.width,
+            .plane = m_plane(r.cut, block.width),
             .bias = static_cast<const float*>(r.args.packed) + block.packed,
             .channels = block.channels,
             .output = static_cast<float*>(r.args.output) +
@@ -201,8 +199,7 @@ void run_by_tiles(const Run& r, ThreadPool& pool) {
         const Block block = block_at(r.v, r.p, r.cut, o);
         for (int plane = 0; plane < r.v.planes; ++plane)
           multiply_plane(r, b, block, plane, tiles, b.m);
-        for (int64_t t = 0; t < tiles; ++t)
-          output_tile(r, block, first + t, b.m + t * m_tile(r.v, block.width));
+        for (int64_t t = 0; t < tiles; ++t) output_tile(r, block, first + t, b.m + t * block.width);
       }
     }
   });
@@ -212,7 +209,7 @@ void run_by_tiles(const Run& r, ThreadPool& pool) {
 void run_by_planes(const Run& r, ThreadPool& pool) {
   const Buffers b = r.buffers(0);
   const auto m_of = [&](const Block& block, int64_t index) {
-    return b.m + r.cut.block_tiles * (r.v.planes * block.first_c + 16 * index);
+    return b.m + r.v.planes * (block.first_c * r.cut.block_tiles + 16 * index);
   };
   pool.parallel_for(r.cut.count, [&](int64_t tile, int) { input_tile(r, b, tile, tile); });
   pool.parallel_for(r.cut.blocks * r.v.planes, [&](int64_t task, int) {
@@ -224,13 +221,14 @@ void run_by_planes(const Run& r, ThreadPool& pool) {
   pool.parallel_for(r.cut.count * r.cut.blocks, [&](int64_t task, int) {
     const int64_t tile = task / r.cut.blocks, index = task % r.cut.blocks;
     const Block block = block_at(r.v, r.p, r.cut, index);
-    output_tile(r, block, tile, m_of(block, index) + tile * m_tile(r.v, block.width));
+    output_tile(r, block, tile, m_of(block, index) + tile * block.width);
   });
 }
 
 }  // namespace
 
-// Products as in conv_igemm.cc; transforms as measured; U from beyond L2 at 8 bytes a cycle.
+// Products as in conv_igemm.cc; transforms as measured; U from beyond L2 at 8
+// bytes a cycle.
 double winograd_cost(const WinogradVariant& v, const ConvProblem& p, int threads) {
   const Cut c = make_cut(v, p, threads);
   const double tiles = static_cast<double>(c.count), vecs = static_cast<double>(c.vecs),
