@@ -152,6 +152,13 @@ TEST(HostileCheckpoint, LayersTakeInputsOnlyFromLayersBeforeThem) {
   }
 }
 
+TEST(HostileCheckpoint, AHeadWithoutLevelsIsRefused) {
+  const std::string list = py_module({"torch.nn.modules.container", "ModuleList"});
+  const std::string head = py_module(
+      {"models.yolo", "Detect", {}, {py_string("m"), list}, {py_string("f"), py_list({})}});
+  EXPECT_OUTCOME(torch_archive(py_checkpoint({head})), "has 0 convolutions for 0 inputs");
+}
+
 TEST(HostileCheckpoint, BigEndianWeightsAreRefused) {
   EXPECT_OUTCOME(torch_archive("N.", {}, {{.name = "archive/byteorder", .data = "big"}}),
                  "'big' byte order");

@@ -101,14 +101,19 @@ Result<ValueId> Walker::optional_constant(const Module& module, std::string_view
 
 Result<std::optional<Tensor>> Walker::attribute_tensor(const Module& module,
                                                        std::string_view name) {
-  if (const ModuleTensor* stored = module.tensor(name); stored != nullptr && stored->tensor) {
-    FERRY_TRY(tensor, stored->tensor->cast(graph::DType::kF32));
-    return std::optional(std::move(tensor));
-  }
+  std::optional<Tensor> stored;
   const Value* value = module.attribute(name);
-  if (value == nullptr || !is_tensor(*value) || tensors_ == nullptr) return std::optional<Tensor>();
-  FERRY_TRY(stored, tensors_->read(*value).within(fmt::format("'{}'", name)));
-  FERRY_TRY(tensor, stored.cast(graph::DType::kF32));
+  if (const ModuleTensor* t = module.tensor(name); t != nullptr && t->tensor) {
+    stored = *t->tensor;
+  } else if (value != nullptr && is_tensor(*value) && tensors_ != nullptr) {
+    FERRY_TRY(tensor, tensors_->read(*value).within(fmt::format("'{}'", name)));
+    stored = std::move(tensor);
+  }
+  if (!stored) return std::optional<Tensor>();
+  constexpr int64_t kMaxElements = 1 << 20;  // strides, anchors: a few numbers
+  if (stored->size() > kMaxElements)
+    return error(Code::kInvalid, "'{}' has {} elements", name, stored->size());
+  FERRY_TRY(tensor, stored->cast(graph::DType::kF32));
   return std::optional(std::move(tensor));
 }
 

@@ -63,6 +63,24 @@ Result<Floats> find_strides(Walker& walker, const Module& module, const std::vec
   return strides;
 }
 
+// Releases up to v5 computed boxes from `anchor_grid`; a file in which it says something else
+// deserves a word.
+Status compare_with_grid(Walker& walker, const Module& module, const Anchors& anchors) {
+  FERRY_TRY(grid, walker.attribute_tensor(module, "anchor_grid"));
+  const Floats pixels = flatten(anchors);
+  if (!grid || grid->size() != std::ssize(pixels)) return {};
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(grid->as<float>()[i]) - pixels[i]);
+    if (difference <= 0.01 * std::abs(pixels[i]) + 0.01) continue;
+    walker.warn(
+        fmt::format("{}: 'anchor_grid' differs from 'anchors' times the strides; the latter is "
+                    "taken, as newer releases do.",
+                    module.where()));
+    return {};
+  }
+  return {};
+}
+
 // Anchors in pixels. Old checkpoints also hold `anchor_grid`, the same in pixels; what training
 // used is `anchors`.
 Result<Anchors> find_anchors(Walker& walker, const Module& module, const Floats& strides) {
@@ -78,6 +96,7 @@ Result<Anchors> find_anchors(Walker& walker, const Module& module, const Floats&
         height *= strides[level];
       }
     }
+    FERRY_CHECK_OK(compare_with_grid(walker, module, anchors));
     return anchors;
   }
   // A yaml may list the levels in the other order than the layers: the larger stride gets the
@@ -102,7 +121,7 @@ Result<ValueId> build(Walker& walker, const Module& module, std::span<const Valu
         Code::kUnsupported,
         "an anchor-free head (YOLOv8 and newer, or YOLOv5u); ferry knows YOLOv5's anchor head");
   }
-  if (convs == nullptr || convs->children.size() != inputs.size()) {
+  if (convs == nullptr || inputs.empty() || convs->children.size() != inputs.size()) {
     return error(Code::kInvalid, "has {} convolutions for {} inputs",
                  convs == nullptr ? 0 : convs->children.size(), inputs.size());
   }
