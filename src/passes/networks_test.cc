@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 
 #include "graph/op_def.h"
 #include "import/onnx/import_onnx.h"
 #include "import/torch/import_torch.h"
+#include "import/yaml/import_yaml.h"
 #include "ops/evaluate.h"
 #include "passes/pipeline.h"
 #include "passes/raw_heads.h"
@@ -115,6 +117,29 @@ INSTANTIATE_TEST_SUITE_P(Files, Network,
                          testing::Values("yolov5n_v61_coco80.pt", "yolov5n_exp7_dwconv_coco80.pt",
                                          "yolov5n_v61_coco80_fp16_unsorted.onnx"));
 
+// Ops beyond YOLOv5's (ShuffleNet's channel shuffle, landmarks in the head), one size only.
+TEST(ForeignNetwork, AnswersTheSameAfterThePasses) {
+  const std::string path = weights("shuffle_landmark_rawheads_320x640.onnx");
+  if (!std::filesystem::exists(path))
+    GTEST_SKIP() << path << " is absent: passes not checked on it";
+  auto model = import::import_onnx(path, {});
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Graph fast = model->graph;
+  const auto report = optimise(fast);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  for (const PassRun& run : report->runs) {
+    if (run.rewrites == 0) continue;
+    std::printf("%-24s %8.2f ms  %3d rewrites  %4d -> %d nodes\n", std::string(run.name).c_str(),
+                run.ms, run.rewrites, run.nodes_before, run.nodes_after);
+  }
+  std::printf("nodes %zu -> %zu, multiply-adds %lld -> %lld\n", model->graph.nodes.size(),
+              fast.nodes.size(), static_cast<long long>(macs(model->graph)),
+              static_cast<long long>(macs(fast)));
+  for (const auto& [op, count] : ops_of(fast)) std::printf("  %d %s", count, op.c_str());
+  std::printf("\n");
+  expect_same_answer(model->graph, fast);
+}
+
 class Yolov5n : public testing::TestWithParam<const char*> {};
 
 // yolov5n v6.1: 60 convolutions; 8 C3, each with one concat and two sibling entrances; SPPF with 3
@@ -140,6 +165,56 @@ TEST_P(Yolov5n, KeepsTheNodesThatItsLayersNeedAndNoOthers) {
 INSTANTIATE_TEST_SUITE_P(Files, Yolov5n,
                          testing::Values("yolov5n_v61_coco80.pt",
                                          "yolov5n_v61_coco80_fp16_unsorted.onnx"));
+
+// The parts of v3: Focus, BottleneckCSP, SPP, at a tenth of yolov5n's width. Nothing but
+// convolutions, pools and joints is left of them.
+constexpr std::string_view kOldNetwork = R"(
+nc: 3
+depth_multiple: 1.0
+width_multiple: 1.0
+anchors:
+  - [10,13, 16,30]
+  - [30,61, 62,45]
+backbone:
+  [[-1, 1, Focus, [8, 3]],
+   [-1, 1, Conv, [16, 3, 2]],
+   [-1, 2, BottleneckCSP, [16]],
+   [-1, 1, Conv, [32, 3, 2]],
+   [-1, 1, SPP, [32, [5, 9, 13]]],
+   [-1, 1, BottleneckCSP, [32, False]],
+  ]
+head:
+  [[-1, 1, Conv, [16, 1, 1]],
+   [-1, 1, nn.Upsample, [None, 2, 'nearest']],
+   [[-1, 2], 1, Concat, [1]],
+   [-1, 1, BottleneckCSP, [16, False]],
+   [[9, 5], 1, Detect, [nc, anchors]],
+  ]
+)";
+
+TEST(OldNetwork, IsReducedToConvolutionsPoolsAndJoints) {
+  const std::string path = testing::TempDir() + "/ferry_passes_old_network.yaml";
+  std::ofstream(path) << kOldNetwork;
+  auto model = import::import_yaml(path, {.height = 64, .width = 32});
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  Graph fast = model->graph;
+  const auto report = optimise(fast);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  const std::map<std::string, int> ops = ops_of(fast);
+  for (const auto& [op, count] : ops) std::printf("  %d %s", count, op.c_str());
+  std::printf("\nnodes %zu -> %zu\n", model->graph.nodes.size(), fast.nodes.size());
+  for (const auto& [op, count] : ops) {
+    const bool expected = op == "conv2d" || op == "concat" || op == "split" || op == "max_pool2d" ||
+                          op == "yolo_detect";
+    EXPECT_TRUE(expected) << count << " " << op;
+  }
+  for (const Node& node : fast.nodes) {
+    if (node.op->name == "max_pool2d") {
+      EXPECT_EQ(attr<Ints>(node, "kernel"), (Ints{5, 5}));
+    }
+  }
+  expect_same_answer(model->graph, fast);
+}
 
 TEST(RawHeads, OfARealDetectorAreItsLastConvolutions) {
   const std::string path = weights("yolov5n_v61_coco80.pt");
