@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "detect/network.h"
 
 namespace {
@@ -47,8 +48,8 @@ double rss_mb(const char* key) {
 
 class NetBench {
  public:
-  NetBench(std::shared_ptr<detect::Network> network, bool raw)
-      : network_(network), lane_(network), raw_(raw) {}
+  NetBench(std::shared_ptr<detect::Network> network, int threads, bool raw)
+      : network_(network), lane_(network), pool_(threads), raw_(raw) {}
 
   Status prepare() {
     FERRY_TRY(context, lane_.context(network_->nominal()));
@@ -68,7 +69,7 @@ class NetBench {
     const std::vector<vision::HeadMap> maps = network_->head_maps(*context_, 0);
     const vision::RawHead head{maps, network_->info().nc};
     rows_.resize(static_cast<size_t>(head.rows() * head.columns()));
-    return vision::decode_rows(head, rows_.data());
+    return vision::decode_rows(head, rows_.data(), &pool_);
   }
 
   // A NumPy file of the decoded rows (format 1.0: magic, header length, a Python literal, the
@@ -120,6 +121,7 @@ class NetBench {
  private:
   std::shared_ptr<detect::Network> network_;
   detect::Lane lane_;
+  ThreadPool pool_;
   bool raw_;
   runtime::Context* context_ = nullptr;
   std::vector<float> rows_;
@@ -134,7 +136,7 @@ int fail(const Error& error) {
 
 int main(int argc, char** argv) {
   std::string model;
-  LoadOptions options{.fit = Fit::kSquare};
+  LoadOptions options{.fit = Fit::kSquare, .fixed_shape = true};
   bool raw = false, profile = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -156,7 +158,7 @@ int main(int argc, char** argv) {
   const auto start = Clock::now();
   auto network = detect::Network::load(model, options);
   if (!network.ok()) return fail(network.error());
-  NetBench bench(*network, raw);
+  NetBench bench(*network, options.threads, raw);
   if (const Status status = bench.prepare(); !status.ok()) return fail(status.error());
   if (const Status status = bench.infer(); !status.ok()) return fail(status.error());
   const double load_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();

@@ -67,7 +67,9 @@ struct LoadOptions {
                              // model says, else 640
   int64_t input_width = 0;
   Fit fit = Fit::kRect;
-  std::string cfg = {};  // (optional) model yaml, for checkpoints that hold weights only
+  bool fixed_shape = false;  // every image runs alone at the input size above, with a border as for
+                             // kSquare: the model's unpacked weights are then given back
+  std::string cfg = {};      // (optional) model yaml, for checkpoints that hold weights only
   bool tune = false;  // time candidate kernels on this machine while loading: faster, but not the
                       // same bits every time
   std::vector<std::string> disable_passes =

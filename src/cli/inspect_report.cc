@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -42,12 +41,6 @@ int64_t params_of(const Graph& graph, const Node& node) {
   for (const graph::ValueId id : parameters_of(graph, node))
     params += graph::elements(graph.value(id).type.shape);
   return params;
-}
-
-// Hostile shapes may have multiply-adds enough to overflow.
-int64_t saturating_sum(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
 std::string first_output_shape(const Graph& graph, const Node& node) {
@@ -142,10 +135,9 @@ std::string printable(std::string_view text) {
 
 Totals totals_of(const import::Model& model) {
   const Graph& graph = model.graph;
-  Totals totals{.nodes = static_cast<int64_t>(graph.nodes.size())};
+  Totals totals{.nodes = static_cast<int64_t>(graph.nodes.size()), .macs = graph::macs(graph)};
   std::set<graph::ValueId> seen;
   for (const Node& node : graph.nodes) {
-    totals.macs = saturating_sum(totals.macs, graph::macs(graph, node));
     for (const graph::ValueId id : parameters_of(graph, node)) {
       if (seen.insert(id).second) totals.params += graph::elements(graph.value(id).type.shape);
     }

@@ -148,10 +148,11 @@ TEST_P(GoldenOnnx, BoxesOfTheHalfPrecisionExportEqualTheCheckpoints) {
 INSTANTIATE_TEST_SUITE_P(Weights, GoldenOnnx, testing::Values("yolov5n_v61_coco80"),
                          [](const auto& row) { return row.param; });
 
-TEST(Detector, BatchesAnswerAsSinglePicturesDo) {
+class DetectorBatches : public testing::TestWithParam<bool> {};
+TEST_P(DetectorBatches, AnswerAsSinglePicturesDo) {
   const std::string weights = data("weights/yolov5n_v61_coco80.pt");
   if (!fs::exists(weights)) GTEST_SKIP() << "not checked: " << weights << " is not there";
-  auto detector = Detector::load(weights);
+  auto detector = Detector::load(weights, {.fit = Fit::kSquare, .fixed_shape = GetParam()});
   ASSERT_TRUE(detector.ok()) << detector.error().message;
   const auto bus = read_image(data("images/bus.jpg")),
              men = read_image(data("images/two_men_1280x720.jpg"));
@@ -171,6 +172,9 @@ TEST(Detector, BatchesAnswerAsSinglePicturesDo) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Shape, DetectorBatches, testing::Bool(),
+                         [](const auto& row) { return row.param ? "fixed" : "any"; });
 
 TEST(Detector, RefusesWhatItCannotUse) {
   EXPECT_EQ(Detector::load("no/such/model.pt").error().code, Code::kNotFound);

@@ -25,14 +25,12 @@ bool touch(Entries& entries, const InputShape& shape) {
 
 // Counted before any pass, as Ultralytics counts: two operations a multiply-add, of one picture.
 std::string describe(const graph::Graph& graph, const import::SourceInfo& source) {
-  int64_t macs = 0;
-  for (const graph::Node& node : graph.nodes) macs += graph::macs(graph, node);
   const graph::Shape& input = graph.value(graph.inputs[0]).type.shape;
   const std::string size = input.size() == 4 ? fmt::format(" at {}x{}", input[3], input[2]) : "";
   return fmt::format("{} ({}), {} parameters, {:.1f} GFLOPs{}",
                      source.release.empty() ? "YOLOv5" : source.release, source.format,
                      source.params_fused,
-                     2e-9 * static_cast<double>(macs) /
+                     2e-9 * static_cast<double>(graph::macs(graph)) /
                          static_cast<double>(input.empty() ? 1 : std::max<int64_t>(input[0], 1)),
                      size);
 }
@@ -72,7 +70,7 @@ Result<std::shared_ptr<Network>> Network::load(const std::string& path,
   network->device_ = std::move(device);
   network->info_ = std::move(model.detector);
   network->source_ = std::move(model.source);
-  network->any_size_ = model.any_size;
+  network->any_size_ = model.any_size && !options.fixed_shape;
   network->tune_ = options.tune;
   network->graph_ = std::move(model.graph);
   graph::Graph& graph = network->graph_;

@@ -1,5 +1,7 @@
 #include "graph/op_def.h"
 
+#include <limits>
+
 namespace ferry::graph {
 namespace {
 
@@ -46,6 +48,16 @@ int64_t macs(const Graph& graph, const Node& node) {
                                                                 : nullptr);
   }
   return node.op->macs({node, types, constants});
+}
+
+int64_t macs(const Graph& graph) {
+  int64_t sum = 0;
+  for (const Node& node : graph.nodes) {
+    if (__builtin_add_overflow(sum, macs(graph, node), &sum)) {
+      return std::numeric_limits<int64_t>::max();
+    }
+  }
+  return sum;
 }
 
 }  // namespace ferry::graph

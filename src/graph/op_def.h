@@ -102,5 +102,7 @@ struct OpDef {
 
 // Multiply-adds of one run of a node; 0 for ops not worth counting.
 int64_t macs(const Graph& graph, const Node& node);
+// Of all nodes; int64's largest where hostile shapes overflow it.
+int64_t macs(const Graph& graph);
 
 }  // namespace ferry::graph

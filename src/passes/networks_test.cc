@@ -41,18 +41,10 @@ Tensor noise(const TensorType& type) {
 }
 
 // Of convolutions and the like; a batch norm does not count.
-int64_t macs(const Graph& graph) {
+int64_t conv_macs(const Graph& graph) {
   int64_t sum = 0;
   for (const Node& node : graph.nodes) {
-    if (node.op->macs == nullptr || node.op->name == "batch_norm") continue;
-    std::vector<const TensorType*> types;
-    std::vector<const Tensor*> constants;
-    for (const ValueId id : node.inputs) {
-      types.push_back(id == kNone ? nullptr : &graph.value(id).type);
-      constants.push_back(id != kNone && graph.value(id).constant ? &*graph.value(id).constant
-                                                                  : nullptr);
-    }
-    sum += node.op->macs({node, types, constants});
+    if (node.op->name != "batch_norm") sum += graph::macs(graph, node);
   }
   return sum;
 }
@@ -99,8 +91,8 @@ TEST_P(Network, AnswersTheSameAfterThePassesAtAnySizeAndBatch) {
                 run.ms, run.rewrites, run.nodes_before, run.nodes_after);
   }
   std::printf("nodes %zu -> %zu, multiply-adds %lld -> %lld at 96x64\n", model->graph.nodes.size(),
-              fast.nodes.size(), static_cast<long long>(macs(model->graph)),
-              static_cast<long long>(macs(fast)));
+              fast.nodes.size(), static_cast<long long>(conv_macs(model->graph)),
+              static_cast<long long>(conv_macs(fast)));
   for (const auto& [op, count] : ops_of(fast)) std::printf("  %d %s", count, op.c_str());
   std::printf("\n");
   expect_same_answer(model->graph, fast);
@@ -133,8 +125,8 @@ TEST(ForeignNetwork, AnswersTheSameAfterThePasses) {
                 run.ms, run.rewrites, run.nodes_before, run.nodes_after);
   }
   std::printf("nodes %zu -> %zu, multiply-adds %lld -> %lld\n", model->graph.nodes.size(),
-              fast.nodes.size(), static_cast<long long>(macs(model->graph)),
-              static_cast<long long>(macs(fast)));
+              fast.nodes.size(), static_cast<long long>(conv_macs(model->graph)),
+              static_cast<long long>(conv_macs(fast)));
   for (const auto& [op, count] : ops_of(fast)) std::printf("  %d %s", count, op.c_str());
   std::printf("\n");
   expect_same_answer(model->graph, fast);
@@ -150,7 +142,7 @@ TEST_P(Yolov5n, KeepsTheNodesThatItsLayersNeedAndNoOthers) {
     GTEST_SKIP() << path << " is absent: passes not checked on it";
   auto model = open(path, {.height = 96, .width = 64});
   ASSERT_TRUE(model.ok()) << model.error().message;
-  const int64_t before = macs(model->graph);
+  const int64_t before = conv_macs(model->graph);
   const auto report = optimise(model->graph);
   ASSERT_TRUE(report.ok()) << report.error().message;
   const std::map<std::string, int> want = {
@@ -159,7 +151,7 @@ TEST_P(Yolov5n, KeepsTheNodesThatItsLayersNeedAndNoOthers) {
   };
   EXPECT_EQ(ops_of(model->graph), want);
   // Three quarters of 6x4 pixels * 128 * 128 (model.13), of 12x8 pixels * 64 * 64 (model.17).
-  EXPECT_EQ(before - macs(model->graph), 3 * (6 * 4 * 128 * 128 + 12 * 8 * 64 * 64) / 4);
+  EXPECT_EQ(before - conv_macs(model->graph), 3 * (6 * 4 * 128 * 128 + 12 * 8 * 64 * 64) / 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Yolov5n,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -144,8 +145,20 @@ TEST(HeadDecode, AgreesWithNumPyFromRawMapsInBothLayouts) {
   }
 }
 
-// The same cells through decode_rows and through the logit tests: equal to the bit, since the
-// logit tests may only reject what the decoded values would reject.
+// Box, confidence and class of every candidate, in order.
+std::vector<Detection> listed(const Result<Candidates>& found) {
+  EXPECT_TRUE(found.ok()) << (found.ok() ? "" : found.error().message);
+  std::vector<Detection> all;
+  if (!found.ok()) return all;
+  for (const auto& item : found->items) {
+    all.push_back({found->boxes[item.box_index], item.confidence, item.class_id});
+  }
+  return all;
+}
+
+// The same cells through decode_rows and through the logit tests: equal to the bit and in the same
+// order, since the logit tests may only reject what the decoded values would reject. Candidates are
+// compared, not detections: those that just pass the threshold never become detections.
 TEST(HeadDecode, RejectsOnLogitsExactlyWhatTheDecodedRowsWouldReject) {
   Maps maps({{40, 40, 8, {{10, 13}, {16, 30}, {33, 23}}},
              {20, 20, 16, {{30, 61}, {62, 45}, {59, 119}}},
@@ -161,21 +174,41 @@ TEST(HeadDecode, RejectsOnLogitsExactlyWhatTheDecodedRowsWouldReject) {
     Rows rows{std::vector<float>(raw.rows() * raw.columns()), raw.columns()};
     ThreadPool pool(3);
     ASSERT_TRUE(decode_rows(raw, rows.values.data(), &pool).ok());
-    for (double confidence : {0.0, 1e-6, 0.001, 0.25, 0.9, 0.999999, 1.0}) {
+    for (double confidence : {0.0, 1e-6, 0.001, 0.02, 0.25, 0.9, 0.999999, 1.0}) {
       for (bool multi_label : {false, true}) {
-        const NmsOptions options = {
-            .conf_threshold = confidence, .multi_label = multi_label, .max_candidates = 2000};
-        const auto decoded = detect(rows.view(), options);
-        ASSERT_TRUE(decoded.ok());
+        const NmsOptions options = {.conf_threshold = confidence, .multi_label = multi_label};
+        const auto want = listed(find_candidates(rows.view(), options));
         const std::string name = fmt::format("{} {} {}", seed, confidence, multi_label);
+        EXPECT_EQ(want.empty(), confidence > 0.99) << name;
         for (Simd simd : supported_simd()) {
-          EXPECT_TRUE(detect_or_die(raw, options, nullptr, simd) == *decoded) << name;
+          EXPECT_TRUE(listed(find_candidates(raw, options, nullptr, simd)) == want)
+              << name << ", " << simd_name(simd);
         }
-        EXPECT_TRUE(detect_or_die(raw, options, &pool) == *decoded) << name << ", threads";
-        EXPECT_TRUE(*detect(rows.view(), options, &pool) == *decoded) << name << ", threads";
-        EXPECT_TRUE(detect_or_die(maps.nchw(), options, &pool) == *decoded) << name << ", NCHW";
+        EXPECT_TRUE(listed(find_candidates(raw, options, &pool)) == want) << name << ", threads";
+        EXPECT_TRUE(listed(find_candidates(rows.view(), options, &pool)) == want)
+            << name << ", threads, decoded";
+        EXPECT_TRUE(listed(find_candidates(maps.nchw(), options, &pool)) == want)
+            << name << ", NCHW";
       }
     }
+  }
+}
+
+TEST(HeadDecode, OfScoresThatRoundToOneTheFirstClassIsBest) {
+  // Sigmoid is exactly 1 from about 17 on.
+  const auto found = detect_or_die(two_cells({0, 0, 0, 0, 9, 20, 30}).nhwc(), {.agnostic = true});
+  EXPECT_EQ(std::count_if(found.begin(), found.end(), [](auto& d) { return d.class_id == 0; }), 1);
+}
+
+TEST(HeadDecode, AConfidenceEqualToTheThresholdDoesNotPass) {
+  // Objectness 1 times class score one half.
+  Maps maps({{1, 1, 8, {{16, 32}}}}, 2);
+  maps.fill([](int64_t, int64_t column) { return column == 4 ? 40.0f : 0.0f; });
+  for (bool multi_label : {false, true}) {
+    NmsOptions options = {.conf_threshold = 0.5, .multi_label = multi_label};
+    EXPECT_TRUE(detect_or_die(maps.nhwc(), options).empty());
+    options.conf_threshold = 0.4999;
+    EXPECT_EQ(detect_or_die(maps.nhwc(), options).size(), multi_label ? 2u : 1u);
   }
 }
 

@@ -298,6 +298,7 @@ int run(const Arguments& a) {
   LoadOptions load{.device = a.device,
                    .threads = a.threads,
                    .fit = a.rect ? Fit::kRect : Fit::kSquare,
+                   .fixed_shape = !a.rect && a.batch_size == 1 && !a.augment,
                    .cfg = a.cfg,
                    .tune = a.tune,
                    .disable_passes = a.disable_passes,

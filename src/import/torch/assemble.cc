@@ -28,6 +28,15 @@ const Module& unwrap(const Module& module) {
   return *inner;
 }
 
+// Layers are called model.<i> whatever wraps the model.
+void drop_prefix(ModuleTree& tree, const std::string& wrapper) {
+  const std::string prefix = wrapper + ".";
+  if (wrapper.empty()) return;
+  for (Module& module : tree.modules) {
+    if (module.path.starts_with(prefix)) module.path.erase(0, prefix.size());
+  }
+}
+
 // Models that are another task or another family, told by their class before any layer is looked
 // at.
 Status refuse_other_models(const Module& model, const Module& layers) {
@@ -173,9 +182,10 @@ std::string_view weights_type(const ModuleTree& tree) {
 
 }  // namespace
 
-Result<Model> assemble(const ModuleTree& tree, TensorReader* tensors, int64_t constant_bytes,
+Result<Model> assemble(ModuleTree& tree, TensorReader* tensors, int64_t constant_bytes,
                        const ImportOptions& options) {
   const Module& model = unwrap(*tree.root);
+  drop_prefix(tree, model.path);
   const Module* layers = model.child("model");
   if (layers == nullptr) {
     return error(Code::kUnsupported, "{} has no 'model' of layers, as YOLOv5's Model has",

@@ -72,6 +72,8 @@ TEST_P(SmallCheckpoint, ComputesWhatPyTorchComputes) {
     EXPECT_EQ(nlohmann::json(model->detector.names), expected["names"]);
   }
 
+  EXPECT_NE(graph::find_value(model->graph, "model.0"), graph::kNone);
+
   const graph::Tensor picture = formula_picture({1, 3, size[0], size[1]});
   auto outputs = ops::evaluate(model->graph, {&picture, 1});
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;

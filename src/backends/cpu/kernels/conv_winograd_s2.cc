@@ -2,10 +2,10 @@
 // into four groups by the parity of the input row and column they meet, and within a group the
 // stride is 1:
 //
-//   even rows, even columns: taps (0, 0) (0, 2) (2, 0) (2, 2), a 2x2 kernel     Winograd F(4x4,
-//   2x2): 5x5 products even rows, odd columns:  taps (0, 1) (2, 1) F(4, 2) along y:      5x4 odd
-//   rows, even columns:  taps (1, 0) (1, 2)                                 F(4, 2) along x: 4x5
-//   odd rows, odd columns:   tap (1, 1)                                         plain: 4x4
+//   rows even, columns even: taps (0, 0) (0, 2) (2, 0) (2, 2), F(4x4, 2x2): 25 products
+//   rows even, columns odd:  taps (0, 1) (2, 1), F(4, 2) along y: 20
+//   rows odd, columns even:  taps (1, 0) (1, 2), F(4, 2) along x: 20
+//   rows odd, columns odd:   tap (1, 1), plain: 16
 //
 // The groups meet in the output transform. There are 25 + 5 + 5 + 1 different matrices of weights,
 // four times the plain weights. The loops around the transforms are in winograd.cc.
@@ -32,8 +32,13 @@ int matrix_of(int plane) {
 int64_t depth(const ConvProblem& p) { return p.shape.in_c; }
 
 void weights_of(const ConvProblem&, const float* weights, int64_t k, double* elements) {
-  static constexpr double kG[5][2] = {
-      {1.0 / 2, 0}, {-1.0 / 2, -1.0 / 2}, {-1.0 / 6, 1.0 / 6}, {1.0 / 6, 1.0 / 3}, {0, 1}};
+  constexpr double a = kWinogradS2Points[0], b = kWinogradS2Points[1];
+  constexpr double a_scale = 1 / (2 * a * (a * a - b * b)), b_scale = 1 / (2 * b * (b * b - a * a));
+  static constexpr double kG[5][2] = {{a_scale, a_scale * a},
+                                      {-a_scale, a_scale * a},
+                                      {b_scale, b_scale * b},
+                                      {-b_scale, b_scale * b},
+                                      {0, 1}};
   const auto g = [&](int y, int x) { return static_cast<double>(weights[k * 9 + y * 3 + x]); };
   for (int i = 0; i < 5; ++i) {
     const double left = kG[i][0] * g(0, 0) + kG[i][1] * g(2, 0),

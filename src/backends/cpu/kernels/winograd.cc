@@ -227,8 +227,8 @@ void run_by_planes(const Run& r, ThreadPool& pool) {
 
 }  // namespace
 
-// Products as in conv_igemm.cc; transforms as measured; U from beyond L2 at 8
-// bytes a cycle.
+// Products as in conv_igemm.cc; transforms as measured; U once from memory and `readings` times
+// from a cache, at 8 bytes a cycle. Threads do not speed up the memory where U is large.
 double winograd_cost(const WinogradVariant& v, const ConvProblem& p, int threads) {
   const Cut c = make_cut(v, p, threads);
   const double tiles = static_cast<double>(c.count), vecs = static_cast<double>(c.vecs),
@@ -236,11 +236,13 @@ double winograd_cost(const WinogradVariant& v, const ConvProblem& p, int threads
   const double products = tiles * v.planes * k * vecs / 2 / 0.92;
   const double in_vecs = static_cast<double>(c.row / c.tiles->lanes);
   const double transforms = tiles * (in_vecs * v.input_cycles + vecs * (v.output_cycles + 16 * 12));
-  const double u_bytes = v.matrices * k * vecs * c.tiles->lanes * sizeof(float);
+  const auto u_bytes = static_cast<double>(winograd_packed_bytes(v, p));
   const double readings = c.by_planes ? 1
                                       : std::max(static_cast<double>(threads),
                                                  tiles / static_cast<double>(c.block_tiles));
-  return (products + transforms + readings * u_bytes / 8) / threads;
+  const bool large = u_bytes > 4 * static_cast<double>(l2_cache_bytes());
+  return (products + transforms + readings * u_bytes / 8) / threads +
+         u_bytes / 8 / (large ? 1 : threads);
 }
 
 size_t winograd_packed_bytes(const WinogradVariant& v, const ConvProblem& p) {

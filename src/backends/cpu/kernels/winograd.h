@@ -16,6 +16,10 @@
 namespace ferry::cpu {
 
 inline constexpr int64_t kWinogradTile = 4;
+// Points a, b of the transforms at +-a and +-b: sums, products and powers of them are exact in f32,
+// and of such pairs these lose the fewest bits (about half of what 1 and 2 lose; compare Barabasz
+// et al., arXiv 1803.10986).
+inline constexpr float kWinograd4Points[] = {0.625f, 1.5f}, kWinogradS2Points[] = {0.5f, 1.25f};
 inline constexpr int kMaxWinogradPlanes = 81, kMaxPatchPointers = 81;
 
 // One tile's input. Pixel (i, j) of the patch is first + i * row_step + j * pixel_step where the
