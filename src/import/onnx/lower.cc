@@ -495,8 +495,8 @@ Status Lowering::convert(Scope& scope, const Node& node, const graph::Attrs& att
   Status refused = error(Code::kUnsupported, "ferry does not know this op");
   const auto [begin, end] = candidates_.equal_range(node.op_type);
   for (auto at = begin; at != end; ++at) {
-    const auto* op = at->second.first;
-    const auto* row = at->second.second;
+    const auto* op = at->second.op;
+    const auto* row = at->second.row;
     auto converted = [&]() -> Result<graph::Converted> {
       if (row->convert != nullptr) return row->convert(foreign);
       graph::Converted same;
