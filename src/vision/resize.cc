@@ -1,11 +1,13 @@
-// Three ways, as OpenCV has them, since they round differently: ratios of exactly 2 x 2 (half goes
-// up), other whole ratios (an integer sum, scaled in fp32, half to even), and the rest (weights and
-// sums in fp32).
-#include "vision/shrink.h"
+// INTER_AREA has three ways, as in OpenCV, since they round differently: ratios of exactly 2 x 2
+// (half goes up), other whole ratios (an integer sum, scaled in fp32, half to even), and the rest
+// (weights and sums in fp32).
+#include "vision/resize.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "vision/letterbox.h"
 
 namespace ferry::vision {
 namespace {
@@ -103,6 +105,20 @@ Result<Picture> shrink(const PictureView& picture, int64_t width, int64_t height
     shrink_whole(picture, picture.width / width, picture.height / height, out);
   } else {
     shrink_parts(picture, out);
+  }
+  return out;
+}
+
+Result<Picture> resize_linear(const PictureView& picture, int64_t width, int64_t height) {
+  FERRY_CHECK_OK(check_view(picture));
+  FERRY_TRY(plan,
+            plan_letterbox(picture.width, picture.height,
+                           {.width = width, .height = height, .mode = LetterboxMode::kStretch}));
+  FERRY_TRY(out, Picture::create(width, height, PixelFormat::kRgb8));
+  std::vector<uint8_t> dense(static_cast<size_t>(width * height * kBytesPerPixel));
+  FERRY_CHECK_OK(Letterbox(plan).to_bytes(picture, TensorLayout::kNhwc, dense.data()));
+  for (int64_t y = 0; y < height; ++y) {
+    std::copy_n(&dense[static_cast<size_t>(y * width * 3)], width * 3, out.row(y));
   }
   return out;
 }
