@@ -114,9 +114,12 @@ Result<Picture> resize_linear(const PictureView& picture, int64_t width, int64_t
   FERRY_TRY(plan,
             plan_letterbox(picture.width, picture.height,
                            {.width = width, .height = height, .mode = LetterboxMode::kStretch}));
-  FERRY_TRY(out, Picture::create(width, height, PixelFormat::kRgb8));
+  FERRY_TRY(out, Picture::create(width, height, picture.format));
+  // Letterbox gives red first; told that red is first already, it keeps the order there is.
+  PictureView as_it_is = picture;
+  as_it_is.format = PixelFormat::kRgb8;
   std::vector<uint8_t> dense(static_cast<size_t>(width * height * kBytesPerPixel));
-  FERRY_CHECK_OK(Letterbox(plan).to_bytes(picture, TensorLayout::kNhwc, dense.data()));
+  FERRY_CHECK_OK(Letterbox(plan).to_bytes(as_it_is, TensorLayout::kNhwc, dense.data()));
   for (int64_t y = 0; y < height; ++y) {
     std::copy_n(&dense[static_cast<size_t>(y * width * 3)], width * 3, out.row(y));
   }

@@ -13,7 +13,7 @@ namespace ferry::vision {
 // kInvalid when a side would grow or is below 1, or the view breaks check_view.
 Result<Picture> shrink(const PictureView& picture, int64_t width, int64_t height);
 
-// INTER_LINEAR, to any size. The result is kRgb8. Fails with kInvalid for sides outside
+// INTER_LINEAR, to any size. In the picture's format. Fails with kInvalid for sides outside
 // 1..kMaxPictureSide, or a view that breaks check_view.
 Result<Picture> resize_linear(const PictureView& picture, int64_t width, int64_t height);
 
