@@ -27,4 +27,10 @@ void ConfusionMatrix::add(std::span<const Truth> truths,
   }
 }
 
+int64_t ConfusionMatrix::false_positives(int64_t id) const {
+  int64_t sum = 0;
+  for (int64_t truth = 0; truth <= classes_; ++truth) sum += truth == id ? 0 : at(id, truth);
+  return sum;
+}
+
 }  // namespace ferry::eval

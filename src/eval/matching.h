@@ -32,12 +32,16 @@ class IouTable {
 
 enum class Choose : unsigned char {
   kEarliest,  // of the detections that chose one object the first: the most confident (mAP)
-  kClosest,   // the one with the highest IoU (confusion matrix)
+  kClosest,   // the one with the highest IoU, of equals the last (confusion matrix)
 };
 
 // Per detection the truth it found, or -1. A detection chooses the truth with the highest IoU among
-// those for which `fits(truth, detection, iou)` holds (of equals the later truth, as numpy's
-// reversed sort gives it); a truth keeps one of the detections that chose it.
+// those for which `fits(truth, detection, iou)` holds; a truth keeps one of the detections that
+// chose it, and the others go without: they do not choose again.
+//
+// Of equal IoUs the later truth counts: upstream sorts with numpy and reverses. numpy's default
+// sort is not stable, so upstream's own choice may differ with numpy's version; ours is that of a
+// stable sort.
 template <class Fits>
 std::vector<int64_t> match(const IouTable& iou, size_t truths, size_t detections, Choose choose,
                            const Fits& fits) {
@@ -54,7 +58,7 @@ std::vector<int64_t> match(const IouTable& iou, size_t truths, size_t detections
     if (best < 0) continue;
     int64_t& other = taker[static_cast<size_t>(best)];
     if (other >= 0) {
-      const bool closer = iou.at(static_cast<size_t>(best), d) >
+      const bool closer = iou.at(static_cast<size_t>(best), d) >=
                           iou.at(static_cast<size_t>(best), static_cast<size_t>(other));
       if (choose == Choose::kEarliest || !closer) continue;
       found[static_cast<size_t>(other)] = -1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 
 namespace ferry::eval {
@@ -9,7 +10,7 @@ namespace {
 
 constexpr double kEpsilon = 1e-16;
 constexpr size_t kApPoints = 101;
-constexpr double kSmoothing = 0.1;  // of the curve's length
+constexpr double kSmoothing = 0.1;
 
 // torch.linspace(0.5, 0.95, 10) in fp32: from both ends.
 std::array<float, kIouCount> iou_thresholds() {
@@ -22,8 +23,10 @@ std::array<float, kIouCount> iou_thresholds() {
   return thresholds;
 }
 
+// numpy.linspace(0, 1, count)[i]: a multiple of the rounded step.
 double linspace(size_t i, size_t count) {
-  return static_cast<double>(i) / static_cast<double>(count - 1);
+  if (i == count - 1) return 1;
+  return static_cast<double>(i) * (1.0 / static_cast<double>(count - 1));
 }
 
 // numpy.interp: `x` rises, of equal ones the last counts; `before` is the value left of x[0].
@@ -67,12 +70,47 @@ double average_precision(const PrecisionRecall& pr) {
   return area;
 }
 
-// A box filter whose ends repeat the first and last value.
-Curve smoothed(const Curve& curve) {
-  const auto width =
-      static_cast<int64_t>(std::llrint(static_cast<double>(curve.size()) * kSmoothing * 2)) / 2 + 1;
-  const int64_t reach = width / 2;
-  const auto last = static_cast<int64_t>(curve.size()) - 1;
+// The first place whose value is the greatest but for rounding.
+size_t first_of_highest(const Curve& curve) {
+  const double enough = *std::ranges::max_element(curve) - 1e-12;
+  return static_cast<size_t>(std::ranges::find_if(curve, [&](double v) { return v >= enough; }) -
+                             curve.begin());
+}
+
+// Everything that depends on the confidence where the mean F1 is best, and the means.
+void summarize(UltralyticsReport& report) {
+  const auto count = static_cast<double>(report.classes.size());
+  Curve mean_f1(kCurvePoints, 0.0);
+  for (const ClassScore& score : report.classes) {
+    for (size_t x = 0; x < kCurvePoints; ++x) mean_f1[x] += score.f1_curve[x] / count;
+  }
+  const size_t best = first_of_highest(smoothed(mean_f1, kSmoothing));
+  report.best_confidence = curve_point(best);
+  for (ClassScore& score : report.classes) {
+    score.precision = score.precision_curve[best];
+    score.recall = score.recall_curve[best];
+    score.f1 = score.f1_curve[best];
+    const double hits = std::rint(score.recall * static_cast<double>(score.truths));
+    score.true_positives = static_cast<int64_t>(hits);
+    score.false_positives =
+        static_cast<int64_t>(std::rint(hits / (score.precision + kEpsilon) - hits));
+    report.precision += score.precision / count;
+    report.recall += score.recall / count;
+    report.f1 += score.f1 / count;
+    report.map50 += score.ap50() / count;
+    report.map50_95 += score.ap50_95() / count;
+  }
+  report.fitness = 0.1 * report.map50 + 0.9 * report.map50_95;
+}
+
+}  // namespace
+
+double curve_point(size_t i) { return linspace(i, kCurvePoints); }
+
+Curve smoothed(const Curve& curve, double fraction) {
+  const auto length = static_cast<double>(curve.size());
+  const int64_t width = std::llrint(length * fraction * 2) / 2 + 1;
+  const int64_t reach = width / 2, last = static_cast<int64_t>(curve.size()) - 1;
   Curve out(curve.size());
   for (int64_t i = 0; i <= last; ++i) {
     double sum = 0;
@@ -83,8 +121,6 @@ Curve smoothed(const Curve& curve) {
   }
   return out;
 }
-
-}  // namespace
 
 double ClassScore::ap50_95() const {
   return std::accumulate(ap.begin(), ap.end(), 0.0) / static_cast<double>(kIouCount);
@@ -115,17 +151,41 @@ void UltralyticsMetric::add(std::span<const Truth> truths,
   }
 }
 
+// AP and curves of one class. `found` are its detections by falling confidence.
+void UltralyticsMetric::score_curves(std::span<const Scored> found, ClassScore& score) {
+  std::vector<double> falling;  // the confidences, negated, so that they rise
+  for (const Scored& s : found) falling.push_back(-static_cast<double>(s.confidence));
+  std::vector<double> recall(found.size()), precision(found.size());
+  for (size_t i = 0; i < kIouCount; ++i) {
+    double hits = 0;
+    for (size_t k = 0; k < found.size(); ++k) {
+      hits += (found[k].correct >> i) & 1;
+      recall[k] = hits / (static_cast<double>(score.truths) + kEpsilon);
+      precision[k] = hits / static_cast<double>(k + 1);
+    }
+    const PrecisionRecall pr = envelope(recall, precision);
+    score.ap[i] = average_precision(pr);
+    if (i > 0) continue;
+    for (size_t x = 0; x < kCurvePoints; ++x) {
+      const double at = curve_point(x);
+      const double p = interpolate(-at, falling, precision, 1.0);
+      const double r = interpolate(-at, falling, recall, 0.0);
+      score.precision_curve[x] = p;
+      score.recall_curve[x] = r;
+      score.f1_curve[x] = 2 * p * r / (p + r + kEpsilon);
+      score.pr_curve[x] = interpolate(at, pr.recall, pr.precision, pr.precision.front());
+    }
+  }
+}
+
 UltralyticsReport UltralyticsMetric::report() const {
   UltralyticsReport report;
-  std::vector<Scored> sorted = scored_;
-  std::ranges::stable_sort(sorted, std::greater<>{}, &Scored::confidence);
-  std::vector<std::vector<const Scored*>> by_class(truths_.size());
+  std::vector<std::vector<Scored>> by_class(truths_.size());
   bool any = false;
-  for (const Scored& s : sorted) {
+  for (const Scored& s : scored_) {
     any = any || s.correct != 0;
-    if (static_cast<size_t>(s.class_id) < by_class.size()) {
-      by_class[static_cast<size_t>(s.class_id)].push_back(&s);
-    }
+    const auto id = static_cast<size_t>(s.class_id);
+    if (id < by_class.size()) by_class[id].push_back(s);
   }
   for (size_t id = 0; id < truths_.size(); ++id) {
     if (truths_[id] == 0) continue;
@@ -136,58 +196,12 @@ UltralyticsReport UltralyticsMetric::report() const {
          {&score.precision_curve, &score.recall_curve, &score.f1_curve, &score.pr_curve}) {
       curve->assign(kCurvePoints, 0.0);
     }
-    const std::vector<const Scored*>& found = by_class[id];
+    std::vector<Scored>& found = by_class[id];
     if (found.empty() || !any) continue;
-    std::vector<double> falling(found.size());  // the confidences, negated, so that they rise
-    for (size_t k = 0; k < found.size(); ++k)
-      falling[k] = -static_cast<double>(found[k]->confidence);
-    for (size_t i = 0; i < kIouCount; ++i) {
-      std::vector<double> recall(found.size()), precision(found.size());
-      double hits = 0;
-      for (size_t k = 0; k < found.size(); ++k) {
-        hits += (found[k]->correct >> i) & 1;
-        recall[k] = hits / (static_cast<double>(score.truths) + kEpsilon);
-        precision[k] = hits / static_cast<double>(k + 1);
-      }
-      const PrecisionRecall pr = envelope(recall, precision);
-      score.ap[i] = average_precision(pr);
-      if (i > 0) continue;
-      for (size_t x = 0; x < kCurvePoints; ++x) {
-        const double at = linspace(x, kCurvePoints);
-        const double p = interpolate(-at, falling, precision, 1.0);
-        const double r = interpolate(-at, falling, recall, 0.0);
-        score.precision_curve[x] = p;
-        score.recall_curve[x] = r;
-        score.f1_curve[x] = 2 * p * r / (p + r + kEpsilon);
-        score.pr_curve[x] = interpolate(at, pr.recall, pr.precision, pr.precision.front());
-      }
-    }
+    std::ranges::stable_sort(found, std::greater<>{}, &Scored::confidence);
+    score_curves(found, score);
   }
-  if (!any || report.classes.empty()) return report;
-
-  const auto count = static_cast<double>(report.classes.size());
-  Curve mean_f1(kCurvePoints, 0.0);
-  for (const ClassScore& score : report.classes) {
-    for (size_t x = 0; x < kCurvePoints; ++x) mean_f1[x] += score.f1_curve[x] / count;
-  }
-  const Curve smooth = smoothed(mean_f1);
-  const auto best = static_cast<size_t>(std::ranges::max_element(smooth) - smooth.begin());
-  report.best_confidence = linspace(best, kCurvePoints);
-  for (ClassScore& score : report.classes) {
-    score.precision = score.precision_curve[best];
-    score.recall = score.recall_curve[best];
-    score.f1 = score.f1_curve[best];
-    const double hits = std::rint(score.recall * static_cast<double>(score.truths));
-    score.true_positives = static_cast<int64_t>(hits);
-    score.false_positives =
-        static_cast<int64_t>(std::rint(hits / (score.precision + kEpsilon) - hits));
-    report.precision += score.precision / count;
-    report.recall += score.recall / count;
-    report.f1 += score.f1 / count;
-    report.map50 += score.ap50() / count;
-    report.map50_95 += score.ap50_95() / count;
-  }
-  report.fitness = 0.1 * report.map50 + 0.9 * report.map50_95;
+  if (any) summarize(report);
   return report;
 }
 
