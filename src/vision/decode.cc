@@ -116,7 +116,8 @@ Result<DecodedPicture> decode_picture(Bytes bytes, const DecodeOptions& options)
   FERRY_TRY(format, sniff_picture(bytes));
   const FormatRow& row = row_of(format);
   FERRY_TRY(decoded, row.decode(bytes, options).within(row.name));
-  DecodedPicture result{std::move(decoded.picture), format, std::move(decoded.warning)};
+  DecodedPicture result{std::move(decoded.picture), format, std::move(decoded.warning),
+                        decoded.orientation};
   if (options.orientation == Orientation::kApply) {
     FERRY_TRY(upright, orient(std::move(result.picture), decoded.orientation));
     result.picture = std::move(upright);

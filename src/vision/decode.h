@@ -42,6 +42,7 @@ struct DecodedPicture {
   Picture picture;  // BGR
   PictureFormat format = PictureFormat::kJpeg;
   std::string warning;  // empty when the file was sound, else what was wrong with it
+  int orientation = 1;  // the EXIF value that the file carries, 1 to 8; applied unless told not to
 };
 
 // The format the first bytes claim, or kUnsupported with what they look like instead (text, HTML,
