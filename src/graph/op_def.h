@@ -15,6 +15,8 @@
 
 namespace ferry::graph {
 
+class OnnxForm;  // onnx_form.h
+
 struct AttrDef {
   std::string_view name;
   // The value when the node gives none; also fixes the type. A required attribute has a value of
@@ -97,6 +99,9 @@ struct OpDef {
   // Multiply-adds of one run; null: none worth counting.
   int64_t (*macs)(const InferArgs&) = nullptr;
   std::span<const OnnxRow> onnx = {};
+  // How a node is written in ONNX. Null: as the first of the types above, with the same inputs and
+  // no attributes; an op that has attributes, or no such type, cannot be exported without it.
+  Status (*to_onnx)(OnnxForm&) = nullptr;
   std::span<const OpCase> cases = {};
 };
 

@@ -2,6 +2,7 @@
 #include "ops/support/activation.h"
 #include "ops/support/elementwise.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -45,6 +46,11 @@ Result<Converted> from_onnx_sum(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Add"}, {"Sum", from_onnx_sum}};
 
+Status to_onnx(OnnxForm& form) {
+  FERRY_CHECK_OK(add_fused_activation(form, form.add("Add", form.inputs())));
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input a: f32[2,3,4,5]
@@ -72,6 +78,7 @@ const OpDef op_add = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

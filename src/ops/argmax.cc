@@ -2,6 +2,7 @@
 #include "ops/support/check.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -64,6 +65,13 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"ArgMax", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  Attrs attrs = {{"axis", attr<int64_t>(form.node(), "axis")},
+                 {"keepdims", attr<int64_t>(form.node(), "keepdims")}};
+  if (attr<int64_t>(form.node(), "last") != 0) attrs["select_last_index"] = int64_t{1};
+  return write_as(form, "ArgMax", std::move(attrs));
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,5,3]
@@ -82,6 +90,7 @@ const OpDef op_argmax = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/pool.h"
 
 namespace ferry::ops {
@@ -77,6 +78,14 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"AveragePool", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  Attrs attrs = window_to_onnx(form.node(), attr<Ints>(form.node(), "kernel"));
+  attrs.erase("dilations");  // 1, 1; ONNX has them from opset 19 on
+  attrs["ceil_mode"] = attr<int64_t>(form.node(), "ceil_mode");
+  attrs["count_include_pad"] = attr<int64_t>(form.node(), "count_include_pad");
+  return write_as(form, "AveragePool", std::move(attrs));
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[1,3,8,9]
@@ -100,6 +109,7 @@ const OpDef op_avg_pool2d = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -4,6 +4,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -63,6 +64,10 @@ int64_t macs(const InferArgs& args) { return elements(args.inputs[0]->shape); }
 
 const OnnxRow kOnnx[] = {{"BatchNormalization", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "BatchNormalization", {{"epsilon", attr<double>(form.node(), "epsilon")}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4,5]
@@ -88,6 +93,7 @@ const OpDef op_batch_norm = {
     .eval = eval,
     .macs = macs,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

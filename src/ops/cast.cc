@@ -1,6 +1,7 @@
 // cast: another element type, converted as Tensor::cast does (integers saturate, bool is != 0).
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -36,6 +37,10 @@ Result<Converted> from_onnx_like(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Cast", from_onnx}, {"CastLike", from_onnx_like}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "Cast", {{"to", form.onnx_type(form.output_type().dtype)}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3]
@@ -59,6 +64,7 @@ const OpDef op_cast = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

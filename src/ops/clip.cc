@@ -6,6 +6,7 @@
 
 #include "ops/support/elementwise.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -67,6 +68,19 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Clip", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  std::vector<Ref> inputs = {form.input(0), kNone, kNone};
+  const double bounds[] = {attr<double>(form.node(), "low"), attr<double>(form.node(), "high")};
+  for (size_t i = 0; i < 2; ++i) {
+    if (bounds[i] == (i == 0 ? kLowest : kHighest)) continue;
+    FERRY_TRY(number, Tensor::scalar(bounds[i]).cast(form.type(0).dtype));
+    inputs[1 + i] = form.constant(std::move(number));
+  }
+  while (inputs.back() == kNone) inputs.pop_back();
+  form.add("Clip", std::move(inputs));
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4]
@@ -85,6 +99,7 @@ const OpDef op_clip = {
     .infer = infer_number_map,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/support/elementwise.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -19,6 +20,12 @@ Status eval(const EvalArgs& args) {
   const auto alpha = static_cast<float>(attr<double>(args.node, "alpha"));
   const auto beta = static_cast<float>(attr<double>(args.node, "beta"));
   return eval_f32_map(args, [=](float x) { return std::clamp(alpha * x + beta, 0.0f, 1.0f); });
+}
+
+Status to_onnx(OnnxForm& form) {
+  return write_as(
+      form, "HardSigmoid",
+      {{"alpha", attr<double>(form.node(), "alpha")}, {"beta", attr<double>(form.node(), "beta")}});
 }
 
 const OpCase kCases[] = {
@@ -38,6 +45,7 @@ const OpDef op_clipped_line = {
     .attrs = kAttrs,
     .infer = infer_f32_map,
     .eval = eval,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -3,6 +3,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -59,6 +60,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Concat", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "Concat", {{"axis", attr<int64_t>(form.node(), "axis")}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input a: f32[2,3,4,5]
@@ -86,6 +91,7 @@ const OpDef op_concat = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

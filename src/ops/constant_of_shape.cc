@@ -3,6 +3,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -44,6 +45,13 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"ConstantOfShape", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  FERRY_TRY(value,
+            Tensor::scalar(attr<double>(form.node(), "value")).cast(form.output_type().dtype));
+  form.add("Expand", {form.constant(std::move(value)), form.input(0)});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       const shape: i64[2] = {2, 3}
@@ -62,6 +70,7 @@ const OpDef op_constant_of_shape = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -7,6 +7,7 @@
 #include "ops/support/activation.h"
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/window.h"
 
 namespace ferry::ops {
@@ -142,6 +143,33 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Conv", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  const Shape& w = form.shape(kWeight);
+  Attrs attrs = window_to_onnx(form.node(), {w[2], w[3]});
+  attrs["group"] = attr<int64_t>(form.node(), "groups");
+  std::vector<Ref> inputs = {form.input(kX), form.input(kWeight)};
+  if (form.has_input(kBias)) inputs.push_back(form.input(kBias));
+  const Ref sum = form.add("Conv", std::move(inputs), std::move(attrs));
+
+  const std::string& mode = attr<std::string>(form.node(), "residual");
+  Ref residual = form.input(kResidual);
+  if (mode == "none") {
+    FERRY_CHECK_OK(add_fused_activation(form, sum));
+  } else if (mode == "after") {
+    FERRY_TRY(y, add_fused_activation(form, sum));
+    form.add("Add", {y, residual});
+  } else {
+    if (mode == "before_up2") {
+      residual = add_resize(form, residual, {.scales = {2, 2}},
+                            {{"mode", std::string("nearest")},
+                             {"coordinate_transformation_mode", std::string("asymmetric")},
+                             {"nearest_mode", std::string("floor")}});
+    }
+    FERRY_CHECK_OK(add_fused_activation(form, form.add("Add", {sum, residual})));
+  }
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[1,3,9,7]
@@ -178,6 +206,7 @@ const OpDef op_conv2d = {
     .eval = eval,
     .macs = macs,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

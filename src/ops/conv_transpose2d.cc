@@ -7,6 +7,7 @@
 #include "ops/support/activation.h"
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/window.h"
 
 namespace ferry::ops {
@@ -134,6 +135,16 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"ConvTranspose", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  const Shape& w = form.shape(kWeight);
+  Attrs attrs = window_to_onnx(form.node(), {w[2], w[3]});
+  attrs["group"] = attr<int64_t>(form.node(), "groups");
+  attrs["output_padding"] = attr<Ints>(form.node(), "output_padding");
+  const Ref sum = form.add("ConvTranspose", form.inputs(), std::move(attrs));
+  FERRY_CHECK_OK(add_fused_activation(form, sum));
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,4,5,6]
@@ -169,6 +180,7 @@ const OpDef op_conv_transpose2d = {
     .eval = eval,
     .macs = macs,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

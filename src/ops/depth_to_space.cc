@@ -3,6 +3,7 @@
 #include "ops/support/blocks.h"
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -58,6 +59,24 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"DepthToSpace", from_onnx}};
 
+// ONNX numbers channels by rows (DCR) or within each channel (CRD).
+Status to_onnx(OnnxForm& form) {
+  const int64_t block = attr<int64_t>(form.node(), "block");
+  FERRY_TRY(order, block_order(attr<std::string>(form.node(), "order")));
+  if (order != BlockOrder::kColumns) {
+    return write_as(
+        form, "DepthToSpace",
+        {{"blocksize", block}, {"mode", std::string(order == BlockOrder::kRows ? "DCR" : "CRD")}});
+  }
+  const Shape& in = form.shape(0);  // axes 0 … 5: n, j, i, c, h, w
+  const Ref cells = form.add(
+      "Reshape",
+      {form.input(0), form.ints({in[0], block, block, in[1] / block / block, in[2], in[3]})});
+  const Ref moved = form.add("Transpose", {cells}, {{"perm", Ints{0, 3, 4, 2, 5, 1}}});
+  form.add("Reshape", {moved, form.ints(form.output_type().shape)});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,12,4,3]
@@ -81,6 +100,7 @@ const OpDef op_depth_to_space = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -1,4 +1,5 @@
 // dequantize_linear: (x - zero_point) * scale (ONNX DequantizeLinear).
+#include "ops/support/onnx_form.h"
 #include "ops/support/quant.h"
 
 namespace ferry::ops {
@@ -42,6 +43,10 @@ Status eval(const EvalArgs& args) {
 
 const OnnxRow kOnnx[] = {{"DequantizeLinear", quant_from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return quant_to_onnx(form, "DequantizeLinear", form.type(kQuantX).dtype);
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       const x: i8[2,3] = {-128, -1, 0, 1, 5, 127}
@@ -70,6 +75,7 @@ const OpDef op_dequantize_linear = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

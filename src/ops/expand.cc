@@ -1,6 +1,7 @@
 // expand: broadcasts to a shape; 1 keeps the input's dimension, as in ONNX Expand.
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -32,6 +33,11 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Expand", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  form.add("Expand", {form.input(0), form.ints(attr<Ints>(form.node(), "shape"))});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[3,1]
@@ -50,6 +56,7 @@ const OpDef op_expand = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -1,6 +1,7 @@
 // flatten: two dimensions, the product of those before `axis` and of the rest.
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -36,6 +37,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Flatten", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "Flatten", {{"axis", attr<int64_t>(form.node(), "axis")}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4,5]
@@ -54,6 +59,7 @@ const OpDef op_flatten = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

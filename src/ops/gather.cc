@@ -5,6 +5,7 @@
 #include "ops/support/check.h"
 #include "ops/support/dtypes.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -62,6 +63,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Gather", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "Gather", {{"axis", attr<int64_t>(form.node(), "axis")}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[3,4,5]
@@ -89,6 +94,7 @@ const OpDef op_gather = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -2,6 +2,7 @@
 // broadcasts (ONNX Gemm). What exporters write for a Linear layer becomes `linear`.
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -96,6 +97,14 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Gemm", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "Gemm",
+                  {{"alpha", attr<double>(form.node(), "alpha")},
+                   {"beta", attr<double>(form.node(), "beta")},
+                   {"transA", attr<int64_t>(form.node(), "trans_a")},
+                   {"transB", attr<int64_t>(form.node(), "trans_b")}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input a: f32[5,4]
@@ -125,6 +134,7 @@ const OpDef op_gemm = {
     .eval = eval,
     .macs = macs,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

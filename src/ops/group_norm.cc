@@ -5,6 +5,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -80,6 +81,36 @@ Result<Converted> from_onnx_group(const ForeignNode& node) {
 const OnnxRow kOnnx[] = {{"InstanceNormalization", from_onnx_instance},
                          {"GroupNormalization", from_onnx_group}};
 
+// GroupNormalization as ferry means it is opset 21's: groups become channels of an
+// InstanceNormalization, as PyTorch's exporter writes it.
+Status to_onnx(OnnxForm& form) {
+  const Shape& x = form.shape(kX);
+  const int64_t channels = x[1], groups = attr<int64_t>(form.node(), "groups");
+  const Attrs attrs = {{"epsilon", attr<double>(form.node(), "epsilon")}};
+  if (groups == 0) {
+    const Ref scale =
+        form.has_input(kScale) ? form.input(kScale) : form.constant(filled({channels}, 1));
+    const Ref bias =
+        form.has_input(kBias) ? form.input(kBias) : form.constant(filled({channels}, 0));
+    form.add("InstanceNormalization", {form.input(kX), scale, bias}, attrs);
+    return {};
+  }
+  const Ref rows = form.add("Reshape", {form.input(kX), form.ints({0, groups, -1})});
+  const Ref normal = form.add(
+      "InstanceNormalization",
+      {rows, form.constant(filled({groups}, 1)), form.constant(filled({groups}, 0))}, attrs);
+  const Ref shape = form.target().dynamic ? form.add("Shape", {form.input(kX)}) : form.ints(x);
+  Ref y = form.add("Reshape", {normal, shape});
+  Ints per_channel(x.size() - 1, 1);
+  per_channel[0] = channels;
+  const auto spread = [&](size_t i) {
+    return form.add("Reshape", {form.input(i), form.ints(per_channel)});
+  };
+  if (form.has_input(kScale)) y = form.add("Mul", {y, spread(kScale)});
+  if (form.has_input(kBias)) form.add("Add", {y, spread(kBias)});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,6,4,5]
@@ -107,6 +138,7 @@ const OpDef op_group_norm = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -4,6 +4,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -63,6 +64,36 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"LayerNormalization", from_onnx}};
 
+// One node from opset 17 on; before, the steps.
+Status to_onnx(OnnxForm& form) {
+  const Shape& x = form.shape(kX);
+  FERRY_TRY(axis, axis_of(attr<int64_t>(form.node(), "axis"), x.size()));
+  const double epsilon = attr<double>(form.node(), "epsilon");
+  if (form.target().opset >= 17) {
+    const Ref scale =
+        form.has_input(kScale)
+            ? form.input(kScale)
+            : form.constant(filled(Shape(x.begin() + static_cast<int64_t>(axis), x.end()), 1));
+    std::vector<Ref> inputs = {form.input(kX), scale};
+    if (form.has_input(kBias)) inputs.push_back(form.input(kBias));
+    form.add("LayerNormalization", std::move(inputs),
+             {{"axis", static_cast<int64_t>(axis)}, {"epsilon", epsilon}});
+    return {};
+  }
+  Ints axes;
+  for (size_t i = axis; i < x.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  const Attrs over = {{"axes", axes}, {"keepdims", int64_t{1}}};
+  const Ref mean = form.add("ReduceMean", {form.input(kX)}, over);
+  const Ref centred = form.add("Sub", {form.input(kX), mean});
+  const Ref squares = form.add("Mul", {centred, centred});
+  const Ref variance = form.add("ReduceMean", {squares}, over);
+  const Ref sum = form.add("Add", {variance, form.number(epsilon)});
+  Ref y = form.add("Div", {centred, form.add("Sqrt", {sum})});
+  if (form.has_input(kScale)) y = form.add("Mul", {y, form.input(kScale)});
+  if (form.has_input(kBias)) form.add("Add", {y, form.input(kBias)});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,5,16]
@@ -90,6 +121,7 @@ const OpDef op_layer_norm = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

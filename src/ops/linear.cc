@@ -1,5 +1,6 @@
 // linear: y[..., o] = bias[o] + sum over i of x[..., i] * weight[o, i] (PyTorch's Linear).
 #include "ops/support/check.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -45,6 +46,16 @@ int64_t macs(const InferArgs& args) {
   return outputs == 0 ? 0 : saturating_product(outputs, args.inputs[kWeight]->shape[1]);
 }
 
+// Gemm takes matrices only.
+Status to_onnx(OnnxForm& form) {
+  const Ref x = form.input(kX), weight = form.input(kWeight);
+  if (form.shape(kX).size() == 2) return write_as(form, "Gemm", {{"transB", int64_t{1}}});
+  const Ref transposed = form.add("Transpose", {weight}, {{"perm", Ints{1, 0}}});
+  const Ref y = form.add("MatMul", {x, transposed});
+  if (form.has_input(kBias)) form.add("Add", {y, form.input(kBias)});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,7,16]
@@ -72,6 +83,7 @@ const OpDef op_linear = {
     .infer = infer,
     .eval = eval,
     .macs = macs,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

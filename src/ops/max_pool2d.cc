@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/pool.h"
 
 namespace ferry::ops {
@@ -53,6 +54,12 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"MaxPool", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  Attrs attrs = window_to_onnx(form.node(), attr<Ints>(form.node(), "kernel"));
+  attrs["ceil_mode"] = attr<int64_t>(form.node(), "ceil_mode");
+  return write_as(form, "MaxPool", std::move(attrs));
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[1,3,9,9]
@@ -76,6 +83,7 @@ const OpDef op_max_pool2d = {
     .infer = infer_pool,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -4,6 +4,7 @@
 
 #include "ops/support/elementwise.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -47,6 +48,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Mod", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "Mod", {{"fmod", attr<int64_t>(form.node(), "fmod")}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       const a: i64[6] = {-7, 7, -7, 7, 6, 0}
@@ -68,6 +73,7 @@ const OpDef op_mod = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -5,6 +5,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -118,6 +119,17 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Pad", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  std::vector<Ref> inputs = {form.input(0), form.ints(attr<Ints>(form.node(), "pads"))};
+  const std::string& mode = attr<std::string>(form.node(), "mode");
+  if (mode == "constant") {
+    FERRY_TRY(value, Tensor::scalar(attr<double>(form.node(), "value")).cast(form.type(0).dtype));
+    inputs.push_back(form.constant(std::move(value)));
+  }
+  form.add("Pad", std::move(inputs), {{"mode", mode}});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[1,2,3,4]
@@ -146,6 +158,7 @@ const OpDef op_pad = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

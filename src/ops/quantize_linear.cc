@@ -6,6 +6,7 @@
 
 #include "ops/support/dtypes.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/quant.h"
 
 namespace ferry::ops {
@@ -69,6 +70,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"QuantizeLinear", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return quant_to_onnx(form, "QuantizeLinear", form.output_type().dtype);
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4]
@@ -98,6 +103,7 @@ const OpDef op_quantize_linear = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -4,6 +4,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/dtypes.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -56,6 +57,11 @@ Status eval(const EvalArgs& args) {
 
 const OnnxRow kOnnx[] = {{"Range"}};
 
+Status to_onnx(OnnxForm& form) {
+  if (form.type(0).dtype == DType::kF32) form.compute_in_f32();  // there is no Range of f16
+  return write_as(form, "Range");
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       const start: i64[] = {3}
@@ -77,6 +83,7 @@ const OpDef op_range = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -1,4 +1,5 @@
 // reduce_max: the largest value along axes.
+#include "ops/support/onnx_form.h"
 #include "ops/support/reduce.h"
 
 namespace ferry::ops {
@@ -19,6 +20,8 @@ Status eval(const EvalArgs& args) {
 }
 
 const OnnxRow kOnnx[] = {{"ReduceMax", reduce_from_onnx}};
+
+Status to_onnx(OnnxForm& form) { return reduce_to_onnx(form, "ReduceMax", 18); }
 
 const OpCase kCases[] = {
     {R"(graph {
@@ -48,6 +51,7 @@ const OpDef op_reduce_max = {
     .infer = infer_reduce,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -1,4 +1,5 @@
 // reduce_sum: the sum along axes.
+#include "ops/support/onnx_form.h"
 #include "ops/support/reduce.h"
 
 namespace ferry::ops {
@@ -21,6 +22,8 @@ Status eval(const EvalArgs& args) {
 }
 
 const OnnxRow kOnnx[] = {{"ReduceSum", reduce_from_onnx}};
+
+Status to_onnx(OnnxForm& form) { return reduce_to_onnx(form, "ReduceSum", 13); }
 
 const OpCase kCases[] = {
     {R"(graph {
@@ -50,6 +53,7 @@ const OpDef op_reduce_sum = {
     .infer = infer_reduce,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -2,8 +2,11 @@
 // it stays right when batch or picture change: 0 copies the input's dimension at that place, -1
 // (once) takes what is left, -2 copies the dimension of `like` at that place, a second input of
 // which only the shape matters.
+#include <algorithm>
+
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -83,6 +86,35 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Reshape", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  Ints shape = attr<Ints>(form.node(), "shape");
+  const bool copies_like = std::find(shape.begin(), shape.end(), -2) != shape.end();
+  if (copies_like && form.target().dynamic) {
+    const Ref like = form.add("Shape", {form.input(kLike)});
+    std::vector<Ref> dims;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      dims.push_back(shape[i] == -2
+                         ? form.add("Gather", {like, form.ints({static_cast<int64_t>(i)})},
+                                    {{"axis", int64_t{0}}})
+                         : form.ints({shape[i]}));
+    }
+    const Ref all = form.add("Concat", std::move(dims), {{"axis", int64_t{0}}});
+    form.add("Reshape", {form.input(kX), all});
+    return {};
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == -2) shape[i] = form.output_type().shape[i];
+  }
+  Attrs attrs;
+  if (attr<int64_t>(form.node(), "allow_zero") != 0 &&
+      std::find(shape.begin(), shape.end(), 0) != shape.end()) {
+    FERRY_CHECK_OK(form.need_opset(14, "a dimension of 0"));
+    attrs["allowzero"] = int64_t{1};
+  }
+  form.add("Reshape", {form.input(kX), form.ints(shape)}, std::move(attrs));
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,12,4,5]
@@ -109,6 +141,7 @@ const OpDef op_reshape = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -7,6 +7,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -236,6 +237,23 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Resize", from_onnx}, {"Upsample", from_onnx_upsample}};
 
+Status to_onnx(OnnxForm& form) {
+  const std::string& coordinates = attr<std::string>(form.node(), "coordinates");
+  if (coordinates == "half_pixel_symmetric") {
+    FERRY_CHECK_OK(form.need_opset(19, "half_pixel_symmetric"));
+  }
+  if (coordinates == "tf_half_pixel_for_nn" && form.target().opset > 12) {
+    return error(Code::kUnsupported, "tf_half_pixel_for_nn is gone since opset 13, use 12");
+  }
+  ResizeTo to{.scales = attr<Floats>(form.node(), "scales")};
+  if (to.scales.empty()) to.output = form.output_type().shape;
+  add_resize(form, form.input(0), to,
+             {{"mode", attr<std::string>(form.node(), "mode")},
+              {"coordinate_transformation_mode", coordinates},
+              {"nearest_mode", attr<std::string>(form.node(), "nearest_mode")}});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4,5]
@@ -264,6 +282,7 @@ const OpDef op_resize = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -4,6 +4,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -46,6 +47,20 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Shape", from_onnx}};
 
+// Opset 15 takes parts; before, the whole is cut.
+Status to_onnx(OnnxForm& form) {
+  const int64_t start = attr<int64_t>(form.node(), "start"),
+                end = attr<int64_t>(form.node(), "end");
+  const bool whole = start == 0 && end == std::numeric_limits<int64_t>::max();
+  Attrs attrs;
+  if (!whole && form.target().opset >= 15) attrs = {{"start", start}, {"end", end}};
+  const Ref dims = form.add("Shape", {form.input(0)}, std::move(attrs));
+  if (!whole && form.target().opset < 15) {
+    form.add("Slice", {dims, form.ints({start}), form.ints({end}), form.ints({0})});
+  }
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4]
@@ -69,6 +84,7 @@ const OpDef op_shape = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -6,6 +6,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -108,6 +109,18 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Slice", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  const Ints& starts = attr<Ints>(form.node(), "starts");
+  Ints axes = attr<Ints>(form.node(), "axes");
+  for (size_t i = 0; axes.size() < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  std::vector<Ref> inputs = {form.input(0), form.ints(starts),
+                             form.ints(attr<Ints>(form.node(), "ends")), form.ints(axes)};
+  const Ints& steps = attr<Ints>(form.node(), "steps");
+  if (!steps.empty()) inputs.push_back(form.ints(steps));
+  form.add("Slice", std::move(inputs));
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[1,3,8,8]
@@ -131,6 +144,7 @@ const OpDef op_slice = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -6,6 +6,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -59,6 +60,31 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Softmax", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  const auto rank = static_cast<int64_t>(form.shape(0).size());
+  int64_t axis = attr<int64_t>(form.node(), "axis");
+  if (axis < 0) axis += rank;
+  const bool flatten = attr<int64_t>(form.node(), "flatten") != 0, old = form.target().opset < 13;
+  const Ref x = form.input(0);
+  if (axis == rank - 1 || flatten == old) {
+    form.add("Softmax", {x}, {{"axis", axis}});
+  } else if (flatten) {
+    const Ref rows = form.add("Flatten", {x}, {{"axis", axis}});
+    const Ref y = form.add("Softmax", {rows}, {{"axis", int64_t{1}}});
+    const Ref shape =
+        form.target().dynamic ? form.add("Shape", {x}) : form.ints(form.output_type().shape);
+    form.add("Reshape", {y, shape});
+  } else {  // the axis goes last and comes back
+    Ints perm;
+    for (int64_t i = 0; i < rank; ++i) perm.push_back(i);
+    std::swap(perm[static_cast<size_t>(axis)], perm.back());
+    const Ref last = form.add("Transpose", {x}, {{"perm", perm}});
+    const Ref y = form.add("Softmax", {last}, {{"axis", rank - 1}});
+    form.add("Transpose", {y}, {{"perm", perm}});
+  }
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4,5]
@@ -87,6 +113,7 @@ const OpDef op_softmax = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

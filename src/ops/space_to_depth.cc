@@ -1,8 +1,11 @@
 // space_to_depth: [N, C, H, W] → [N, C*b*b, H/b, W/b]; every block of b x b pixels becomes channels
 // of one pixel.
+#include <limits>
+
 #include "ops/support/blocks.h"
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -54,6 +57,33 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"SpaceToDepth", from_onnx}};
 
+// ONNX's own op numbers channels by rows. Focus becomes the four slices that it is upstream.
+Status to_onnx(OnnxForm& form) {
+  const int64_t block = attr<int64_t>(form.node(), "block");
+  FERRY_TRY(order, block_order(attr<std::string>(form.node(), "order")));
+  const Ref x = form.input(0);
+  if (order == BlockOrder::kRows) return write_as(form, "SpaceToDepth", {{"blocksize", block}});
+  if (order == BlockOrder::kColumns && block == 2) {
+    constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+    std::vector<Ref> quarters;
+    for (int64_t j = 0; j < 2; ++j) {
+      for (int64_t i = 0; i < 2; ++i) {
+        quarters.push_back(form.add("Slice", {x, form.ints({i, j}), form.ints({kEnd, kEnd}),
+                                              form.ints({2, 3}), form.ints({2, 2})}));
+      }
+    }
+    form.add("Concat", std::move(quarters), {{"axis", int64_t{1}}});
+    return {};
+  }
+  const Shape& in = form.shape(0);  // axes 0 … 5: n, c, h, i, w, j
+  const Ref cells = form.add(
+      "Reshape", {x, form.ints({in[0], in[1], in[2] / block, block, in[3] / block, block})});
+  const Ints perm = order == BlockOrder::kColumns ? Ints{0, 5, 3, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4};
+  const Ref moved = form.add("Transpose", {cells}, {{"perm", perm}});
+  form.add("Reshape", {moved, form.ints(form.output_type().shape)});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,3,4,6]
@@ -77,6 +107,7 @@ const OpDef op_space_to_depth = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

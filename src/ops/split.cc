@@ -3,6 +3,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -92,6 +93,14 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Split", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  const int64_t axis = attr<int64_t>(form.node(), "axis");
+  FERRY_TRY(at, axis_of(axis, form.shape(0).size()));
+  FERRY_TRY(sizes, sizes_of(form.node(), form.shape(0)[at]));
+  add_split(form, form.input(0), axis, sizes);
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,85,4]
@@ -116,6 +125,7 @@ const OpDef op_split = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -3,6 +3,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -41,6 +42,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Squeeze", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_with_list(form, "Squeeze", "axes", attr<Ints>(form.node(), "axes"), 13);
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[1,3,1,5]
@@ -64,6 +69,7 @@ const OpDef op_squeeze = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -25,5 +25,7 @@ struct OnnxMatch {
 OnnxMatch find_onnx(std::string_view op_type);  // {null, null} when unknown
 // Runs the row's converter, or makes the plain conversion of a row without one.
 Result<graph::Converted> convert_onnx(const OnnxMatch& match, const graph::ForeignNode& node);
+// The opposite: fills `form` as the op's row says. Fails for an op that has no ONNX form.
+Status write_onnx(graph::OnnxForm& form);
 
 }  // namespace ferry::ops

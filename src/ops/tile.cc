@@ -1,6 +1,7 @@
 // tile: repeats a tensor along its axes.
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -49,6 +50,11 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Tile", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  form.add("Tile", {form.input(0), form.ints(attr<Ints>(form.node(), "repeats"))});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[2,1,3]
@@ -67,6 +73,7 @@ const OpDef op_tile = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

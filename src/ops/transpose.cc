@@ -1,6 +1,7 @@
 // transpose: output axis i is input axis perm[i].
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -52,6 +53,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Transpose", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_as(form, "Transpose", {{"perm", attr<Ints>(form.node(), "perm")}});
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[1,3,85,4,5]
@@ -75,6 +80,7 @@ const OpDef op_transpose = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

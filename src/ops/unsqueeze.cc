@@ -3,6 +3,7 @@
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -38,6 +39,10 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Unsqueeze", from_onnx}};
 
+Status to_onnx(OnnxForm& form) {
+  return write_with_list(form, "Unsqueeze", "axes", attr<Ints>(form.node(), "axes"), 13);
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input x: f32[3,5]
@@ -56,6 +61,7 @@ const OpDef op_unsqueeze = {
     .infer = infer,
     .eval = eval,
     .onnx = kOnnx,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "ops/support/check.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -91,6 +92,91 @@ Status eval(const EvalArgs& args) {
   return {};
 }
 
+// --- as ONNX: the nodes that upstream's export (v7) has ---
+
+// Cells of a map that is open in height and width, row by row: f32[h*w, 2] of x, y.
+Ref open_cells(OnnxForm& form, size_t level) {
+  const Ref shape = form.add("Shape", {form.input(level)});
+  const Ref picture = form.add("Slice", {shape, form.ints({2}), form.ints({4}), form.ints({0})});
+  const auto axis = [&](int64_t which, const Ints& placed) {
+    const Ref count =
+        form.add("Gather", {shape, form.exact(Tensor::scalar(which))}, {{"axis", int64_t{0}}});
+    const Ref numbers = form.add("Range", {form.exact(Tensor::scalar(int64_t{0})), count,
+                                           form.exact(Tensor::scalar(int64_t{1}))});
+    const Ref floats = form.add("Cast", {numbers}, {{"to", onnx_number(DType::kF32)}});
+    const Ref line = form.add("Reshape", {floats, form.ints(placed)});
+    const Ref all = form.add("Expand", {line, picture});
+    return form.add("Reshape", {all, form.ints({-1, 1})});
+  };
+  const Ref x = axis(3, {1, -1}), y = axis(2, {-1, 1});
+  return form.add("Concat", {x, y}, {{"axis", int64_t{1}}});
+}
+
+// The same for a map of known size, 0.5 subtracted: f32[1, 1, h, w, 2].
+Tensor fixed_cells(int64_t height, int64_t width) {
+  std::vector<float> cells;
+  for (int64_t y = 0; y < height; ++y) {
+    for (int64_t x = 0; x < width; ++x) {
+      cells.push_back(static_cast<float>(x) - 0.5f);
+      cells.push_back(static_cast<float>(y) - 0.5f);
+    }
+  }
+  return Tensor::of<float>({1, 1, height, width, 2}, std::move(cells));
+}
+
+// One level's rows. A map of known size goes through [n, anchors, h, w, numbers]; an open one
+// through [n, anchors, h*w, numbers], which needs no dimension but -1.
+Ref level_to_onnx(OnnxForm& form, size_t level, int64_t anchors) {
+  const bool open = form.target().dynamic;
+  const Shape& map = form.shape(level);
+  const int64_t numbers = 5 + attr<int64_t>(form.node(), "classes"), last = open ? 3 : 4;
+  const Ints apart =
+      open ? Ints{0, anchors, numbers, -1} : Ints{map[0], anchors, numbers, map[2], map[3]};
+  const Ints together =
+      open ? Ints{0, -1, numbers} : Ints{map[0], anchors * map[2] * map[3], numbers};
+  Shape per_anchor(static_cast<size_t>(last + 1), 1);
+  per_anchor[1] = anchors;
+  per_anchor.back() = 2;
+  std::vector<float> sizes;
+  const Floats& all_sizes = attr<Floats>(form.node(), "anchors");
+  for (size_t i = 0; i < 2 * static_cast<size_t>(anchors); ++i) {
+    sizes.push_back(static_cast<float>(all_sizes[2 * level * static_cast<size_t>(anchors) + i]));
+  }
+  const Ref two = form.number(2);
+  const Ref stride = form.number(attr<Floats>(form.node(), "strides")[level]);
+
+  const Ref split = form.add("Reshape", {form.input(level), form.ints(apart)});
+  const Ref raw =
+      form.add("Transpose", {split}, {{"perm", open ? Ints{0, 1, 3, 2} : Ints{0, 1, 3, 4, 2}}});
+  const Ref s = form.add("Sigmoid", {raw});
+  const Ref parts = add_split(form, s, last, {2, 2, numbers - 4});
+
+  const Ref cells = open ? form.add("Sub", {open_cells(form, level), form.number(0.5)})
+                         : form.constant(fixed_cells(map[2], map[3]));
+  const Ref offset = form.add("Mul", {parts, two});
+  const Ref place = form.add("Add", {offset, cells});
+  const Ref xy = form.add("Mul", {place, stride});
+
+  const Ref root = form.add("Mul", {parts + 1, two});
+  const Ref factor = form.add("Pow", {root, two});
+  const Ref anchor = form.constant(Tensor::of<float>(per_anchor, std::move(sizes)));
+  const Ref wh = form.add("Mul", {factor, anchor});
+
+  const Ref boxes = form.add("Concat", {xy, wh, parts + 2}, {{"axis", last}});
+  return form.add("Reshape", {boxes, form.ints(together)});
+}
+
+Status to_onnx(OnnxForm& form) {
+  form.compute_in_f32();  // f16 has steps of half a pixel from 512 on
+  FERRY_TRY(anchors, anchors_per_level(form.node(), form.node().inputs.size()));
+  std::vector<Ref> rows;
+  for (size_t level = 0; level < form.node().inputs.size(); ++level) {
+    rows.push_back(level_to_onnx(form, level, anchors));
+  }
+  form.add("Concat", std::move(rows), {{"axis", int64_t{1}}});
+  return {};
+}
+
 const OpCase kCases[] = {
     {R"(graph {
       input p3: f32[2,14,4,6]
@@ -112,6 +198,7 @@ const OpDef op_yolo_detect = {
     .attrs = kAttrs,
     .infer = infer,
     .eval = eval,
+    .to_onnx = to_onnx,
     .cases = kCases,
 };
 

@@ -7,6 +7,7 @@
 
 #include "graph/op_def.h"
 #include "ops/support/check.h"
+#include "ops/support/onnx_form.h"
 
 namespace ferry::ops {
 
@@ -23,6 +24,7 @@ constexpr graph::OpDef activation_op(std::string_view name, std::string_view sum
           .infer = infer_activation,
           .eval = eval_activation,
           .onnx = onnx,
+          .to_onnx = activation_to_onnx,
           .cases = cases};
 }
 

@@ -55,4 +55,27 @@ Result<Converted> quant_from_onnx(const ForeignNode& node) {
   return with_inputs(node, 3, {{"axis", node.int_or("axis", 1)}});
 }
 
+Status quant_to_onnx(OnnxForm& form, std::string_view op_type, DType integer) {
+  if (form.target().half) {
+    return error(Code::kUnsupported, "a quantized model cannot be written with f16 besides");
+  }
+  if (integer == DType::kU16 || integer == DType::kI16) {
+    FERRY_CHECK_OK(form.need_opset(21, "quantizing to 16 bits"));
+  }
+  Attrs attrs;
+  if (elements(form.shape(kQuantScale)) != 1) {
+    FERRY_CHECK_OK(form.need_opset(13, "a scale for each channel"));
+    attrs["axis"] = attr<int64_t>(form.node(), "axis");
+  }
+  std::vector<Ref> inputs = {form.input(kQuantX), form.input(kQuantScale)};
+  if (form.has_input(kQuantZero)) {
+    inputs.push_back(form.input(kQuantZero));
+  } else if (integer != DType::kI32) {  // it says the type
+    FERRY_TRY(zero, Tensor::make({integer, form.shape(kQuantScale)}));
+    inputs.push_back(form.exact(std::move(zero)));
+  }
+  form.add(op_type, std::move(inputs), std::move(attrs));
+  return {};
+}
+
 }  // namespace ferry::ops

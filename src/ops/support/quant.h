@@ -4,6 +4,7 @@
 
 #include "graph/op_def.h"
 #include "ops/support/check.h"
+#include "ops/support/onnx_form.h"
 #include "ops/support/strides.h"
 
 namespace ferry::ops {
@@ -31,5 +32,7 @@ class ScaleIndex {
 
 // Inputs and axis of either ONNX op; refuses blocks.
 Result<graph::Converted> quant_from_onnx(const graph::ForeignNode& node);
+// Either op as ONNX; `integer` is the element type on its integer side.
+Status quant_to_onnx(graph::OnnxForm& form, std::string_view op_type, graph::DType integer);
 
 }  // namespace ferry::ops

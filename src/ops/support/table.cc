@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "graph/onnx_form.h"
 #include "ops/support/onnx.h"
 
 namespace ferry::ops {
@@ -34,6 +35,16 @@ Result<graph::Converted> convert_onnx(const OnnxMatch& match, const graph::Forei
                        : match.row->convert(node);
   if (converted.ok() && converted->op.empty()) converted->op = match.op->name;
   return converted;
+}
+
+Status write_onnx(graph::OnnxForm& form) {
+  const OpDef& op = *form.node().op;
+  if (op.to_onnx != nullptr) return op.to_onnx(form);
+  if (op.onnx.empty() || !op.attrs.empty()) {
+    return error(Code::kUnsupported, "has no ONNX form");
+  }
+  form.add(op.onnx[0].op_type, form.inputs(), {}, static_cast<int>(form.node().outputs.size()));
+  return {};
 }
 
 }  // namespace ferry::ops
