@@ -123,6 +123,8 @@ def make(seed, images, classes, most_truths, most_detections, ties, found=1.0):
                 box = np.array([x, y, x + w, y + h])
             confidence = random.choice([0.1, 0.25, 0.5, 0.9]) if ties else random.random() ** 2
             detections.append([c, confidence, *box])
+            if ties and random.random() < 0.4:  # the same box as another class
+                detections.append([int(random.integers(classes)), random.choice([0.3, 0.5, 0.9]), *box])
         detections.sort(key=lambda d: -d[1])
         made.append({"truths": [[t[0], *map(float, np.float32(t[1:]))] for t in truths],
                      "detections": [[d[0], *map(float, np.float32(d[1:]))] for d in detections]})
