@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace ferry::eval {
@@ -40,6 +41,35 @@ double overlap(const CocoRect& detection, const CocoRect& truth, bool crowd) {
   return both / (crowd ? own : own + truth[2] * truth[3] - both);
 }
 
+// [detections][truths]
+std::vector<double> overlaps_of(std::span<const CocoDetection* const> detections,
+                                std::span<const CocoTruth> truths) {
+  std::vector<double> overlaps;
+  overlaps.reserve(detections.size() * truths.size());
+  for (const CocoDetection* d : detections) {
+    for (const CocoTruth& t : truths) overlaps.push_back(overlap(d->box, t.box, t.crowd));
+  }
+  return overlaps;
+}
+
+// The truth that a detection takes, or -1: of those with an overlap of at least `threshold` that
+// nobody took (crowds are never taken) the closest, of equals the last. `order` has what counts
+// before what is `ignored`, which is only taken for want of something that counts.
+int64_t choose(std::span<const double> overlaps, double threshold, std::span<const size_t> order,
+               std::span<const CocoTruth> truths, const std::vector<bool>& ignored,
+               const std::vector<bool>& taken) {
+  double closest = std::min(threshold, 1 - 1e-10);
+  int64_t chosen = -1;
+  for (const size_t t : order) {
+    if (taken[t] && !truths[t].crowd) continue;
+    if (chosen >= 0 && !ignored[static_cast<size_t>(chosen)] && ignored[t]) break;
+    if (overlaps[t] < closest) continue;
+    closest = overlaps[t];
+    chosen = static_cast<int64_t>(t);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 CocoMetric::CocoMetric(int64_t classes) : classes_(static_cast<size_t>(classes)) {}
@@ -47,8 +77,13 @@ CocoMetric::CocoMetric(int64_t classes) : classes_(static_cast<size_t>(classes))
 void CocoMetric::add(int64_t image_id, std::span<const CocoTruth> truths,
                      std::span<const CocoDetection> detections) {
   std::map<int32_t, std::pair<std::vector<CocoTruth>, std::vector<CocoDetection>>> by_class;
-  for (const CocoTruth& t : truths) by_class[t.class_id].first.push_back(t);
-  for (const CocoDetection& d : detections) by_class[d.class_id].second.push_back(d);
+  const auto known = [&](int32_t id) { return static_cast<size_t>(id) < classes_.size(); };
+  for (const CocoTruth& t : truths) {
+    if (known(t.class_id)) by_class[t.class_id].first.push_back(t);
+  }
+  for (const CocoDetection& d : detections) {
+    if (known(d.class_id)) by_class[d.class_id].second.push_back(d);
+  }
   for (const auto& [id, both] : by_class) {
     add_class(image_id, both.first, both.second, classes_[static_cast<size_t>(id)]);
   }
@@ -66,41 +101,27 @@ void CocoMetric::add_class(int64_t image_id, std::span<const CocoTruth> truths,
     into.judged.push_back(
         {.score = best[d]->score, .image_id = image_id, .rank = static_cast<int32_t>(d)});
   }
-  std::vector<double> overlaps(best.size() * truths.size());
-  for (size_t d = 0; d < best.size(); ++d) {
-    for (size_t t = 0; t < truths.size(); ++t) {
-      overlaps[d * truths.size() + t] = overlap(best[d]->box, truths[t].box, truths[t].crowd);
-    }
-  }
+  const std::vector<double> overlaps = overlaps_of(best, truths);
   for (size_t area = 0; area < kAreas; ++area) {
     std::vector<bool> ignored(truths.size());
     for (size_t t = 0; t < truths.size(); ++t) {
       ignored[t] = truths[t].crowd || outside(truths[t].area, kAreaRanges[area]);
       if (!ignored[t]) ++into.truths[area];
     }
-    std::vector<size_t> order(truths.size());  // those that count come first
+    std::vector<size_t> order(truths.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, {}, [&](size_t t) { return bool(ignored[t]); });
+    std::ranges::stable_partition(order, [&](size_t t) { return !ignored[t]; });
     for (size_t i = 0; i < kThresholds; ++i) {
+      const auto bit = static_cast<uint16_t>(1u << i);
       std::vector<bool> taken(truths.size());
       for (size_t d = 0; d < best.size(); ++d) {
-        double closest = std::min(iou_threshold(i), 1 - 1e-10);
-        int64_t match = -1;
-        for (const size_t t : order) {
-          if (taken[t] && !truths[t].crowd) continue;
-          // What is ignored is only taken for want of something that counts.
-          if (match >= 0 && !ignored[static_cast<size_t>(match)] && ignored[t]) break;
-          const double value = overlaps[d * truths.size() + t];
-          if (value < closest) continue;
-          closest = value;
-          match = static_cast<int64_t>(t);
-        }
+        const std::span<const double> row(overlaps.data() + d * truths.size(), truths.size());
+        const int64_t t = choose(row, iou_threshold(i), order, truths, ignored, taken);
         Judged& judged = into.judged[first + d];
-        const auto bit = static_cast<uint16_t>(1u << i);
-        if (match >= 0) {
-          taken[static_cast<size_t>(match)] = true;
+        if (t >= 0) {
+          taken[static_cast<size_t>(t)] = true;
           judged.matched[area] |= bit;
-          if (ignored[static_cast<size_t>(match)]) judged.ignored[area] |= bit;
+          if (ignored[static_cast<size_t>(t)]) judged.ignored[area] |= bit;
         } else if (outside(best[d]->box[2] * best[d]->box[3], kAreaRanges[area])) {
           judged.ignored[area] |= bit;
         }
@@ -126,66 +147,73 @@ class Mean {
   int64_t count_ = 0;
 };
 
-struct Score {
-  double ap = -1, recall = -1;
-};
+// Precision at 101 points of recall, averaged. Both curves have a value a detection.
+double average_precision(std::span<const double> recall, std::vector<double>& precision) {
+  for (size_t k = precision.size(); k-- > 1;) {
+    precision[k - 1] = std::max(precision[k - 1], precision[k]);
+  }
+  double sum = 0;
+  size_t at = 0;  // the first detection with at least the point's recall
+  for (size_t p = 0; p < kRecallPoints; ++p) {
+    while (at < recall.size() && recall[at] < linspace(0, 1, kRecallPoints, p)) ++at;
+    if (at < recall.size()) sum += precision[at];
+  }
+  return sum / static_cast<double>(kRecallPoints);
+}
 
 }  // namespace
+
+// One class, area and threshold of COCOeval.accumulate. `sorted` stands by falling score.
+CocoMetric::Scored CocoMetric::score(std::span<const Judged> sorted, int64_t truths, size_t area,
+                                     size_t threshold) {
+  Scored scored;
+  if (truths == 0) return scored;
+  const auto all = static_cast<double>(truths);
+  std::vector<double> recall, precision;
+  std::array<double, 3> hits_of = {};  // among the 1, 10, 100 best of each picture
+  double hits = 0, misses = 0;
+  for (const Judged& j : sorted) {
+    const bool counts = ((j.ignored[area] >> threshold) & 1) == 0;
+    const bool matched = ((j.matched[area] >> threshold) & 1) != 0;
+    hits += counts && matched;
+    misses += counts && !matched;
+    recall.push_back(hits / all);
+    precision.push_back(hits / (hits + misses + std::numeric_limits<double>::epsilon()));
+    for (size_t m = 0; m < hits_of.size(); ++m) {
+      hits_of[m] += counts && matched && j.rank < kMaxDetections[m];
+    }
+  }
+  scored.ap = average_precision(recall, precision);
+  for (size_t m = 0; m < hits_of.size(); ++m) scored.recall[m] = hits_of[m] / all;
+  return scored;
+}
 
 // COCOeval.accumulate and summarize.
 CocoReport CocoMetric::report() const {
   CocoReport report;
   report.class_ap.assign(classes_.size(), -1);
   report.class_ap50.assign(classes_.size(), -1);
-  Mean ap50, ap75, ap[kAreas], ar[kAreas], ar_by_count[3];
+  Mean ap50, ap75;
+  std::array<Mean, kAreas> ap, recall;  // 100 detections
+  std::array<Mean, 3> recall_by_most;   // all areas
   for (size_t id = 0; id < classes_.size(); ++id) {
-    std::vector<const Judged*> sorted;
-    for (const Judged& j : classes_[id].judged) sorted.push_back(&j);
-    std::ranges::stable_sort(sorted, {},
-                             [](const Judged* j) { return std::pair(-j->score, j->image_id); });
+    std::vector<Judged> sorted = classes_[id].judged;
+    std::ranges::sort(sorted, {},
+                      [](const Judged& j) { return std::tuple(-j.score, j.image_id, j.rank); });
     Mean class_ap;
     for (size_t area = 0; area < kAreas; ++area) {
-      const int64_t truths = classes_[id].truths[area];
-      if (truths == 0) continue;
       for (size_t i = 0; i < kThresholds; ++i) {
-        const auto score_of = [&](int32_t most) {
-          std::vector<double> recall, precision;
-          double hits = 0, misses = 0;
-          for (const Judged* j : sorted) {
-            if (j->rank >= most) continue;
-            const bool counts = ((j->ignored[area] >> i) & 1) == 0;
-            const bool matched = ((j->matched[area] >> i) & 1) != 0;
-            hits += counts && matched;
-            misses += counts && !matched;
-            recall.push_back(hits / static_cast<double>(truths));
-            precision.push_back(hits / (hits + misses + std::numeric_limits<double>::epsilon()));
-          }
-          for (size_t k = precision.size(); k-- > 1;) {
-            precision[k - 1] = std::max(precision[k - 1], precision[k]);
-          }
-          double sum = 0;
-          for (size_t p = 0; p < kRecallPoints; ++p) {
-            const auto at =
-                std::ranges::lower_bound(recall, linspace(0, 1, kRecallPoints, p)) - recall.begin();
-            if (static_cast<size_t>(at) < precision.size())
-              sum += precision[static_cast<size_t>(at)];
-          }
-          return Score{sum / static_cast<double>(kRecallPoints),
-                       recall.empty() ? 0 : recall.back()};
-        };
-        const Score score = score_of(kMaxDetections[2]);
-        ap[area].add(score.ap);
-        ar[area].add(score.recall);
+        const Scored scored = score(sorted, classes_[id].truths[area], area, i);
+        ap[area].add(scored.ap);
+        recall[area].add(scored.recall[2]);
         if (area > 0) continue;
-        class_ap.add(score.ap);
+        class_ap.add(scored.ap);
         if (i == 0) {
-          ap50.add(score.ap);
-          report.class_ap50[id] = score.ap;
+          ap50.add(scored.ap);
+          report.class_ap50[id] = scored.ap;
         }
-        if (i == 5) ap75.add(score.ap);
-        ar_by_count[0].add(score_of(kMaxDetections[0]).recall);
-        ar_by_count[1].add(score_of(kMaxDetections[1]).recall);
-        ar_by_count[2].add(score.recall);
+        if (i == 5) ap75.add(scored.ap);
+        for (size_t m = 0; m < recall_by_most.size(); ++m) recall_by_most[m].add(scored.recall[m]);
       }
     }
     report.class_ap[id] = class_ap.value();
@@ -196,12 +224,12 @@ CocoReport CocoMetric::report() const {
   report.ap_small = ap[1].value();
   report.ap_medium = ap[2].value();
   report.ap_large = ap[3].value();
-  report.ar1 = ar_by_count[0].value();
-  report.ar10 = ar_by_count[1].value();
-  report.ar100 = ar_by_count[2].value();
-  report.ar_small = ar[1].value();
-  report.ar_medium = ar[2].value();
-  report.ar_large = ar[3].value();
+  report.ar1 = recall_by_most[0].value();
+  report.ar10 = recall_by_most[1].value();
+  report.ar100 = recall_by_most[2].value();
+  report.ar_small = recall[1].value();
+  report.ar_medium = recall[2].value();
+  report.ar_large = recall[3].value();
   return report;
 }
 

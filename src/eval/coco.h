@@ -1,6 +1,9 @@
 // COCO's detection metric, as pycocotools' COCOeval computes it for boxes (cocoeval.py): ten IoU
 // thresholds, 101 recall points, four ranges of area, at most 1, 10 or 100 detections a picture and
 // class. Crowd regions take any number of detections and count for nothing.
+//
+// One thing differs: pycocotools takes a detection that found the annotation with id 0 for one that
+// found nothing (it numbers from 1 and uses 0 for "none"). Here annotations have no ids.
 #pragma once
 
 #include <array>
@@ -40,7 +43,9 @@ class CocoMetric {
  public:
   explicit CocoMetric(int64_t classes);
 
-  // One picture; each id once.
+  // One picture; each id once. Scores are finite; what has a class below 0 or from `classes` on
+  // does not count, as pycocotools leaves out categories that are not evaluated. Any number of
+  // detections may come, in any order; kept are 100 a class, some 40 bytes each.
   void add(int64_t image_id, std::span<const CocoTruth> truths,
            std::span<const CocoDetection> detections);
   CocoReport report() const;
@@ -62,6 +67,14 @@ class CocoMetric {
     std::array<int64_t, kAreas> truths = {};  // that are not ignored
   };
 
+  // -1 where there are no truths.
+  struct Scored {
+    double ap = -1;
+    std::array<double, 3> recall = {-1, -1, -1};  // of the 1, 10, 100 best of each picture
+  };
+
+  static Scored score(std::span<const Judged> sorted, int64_t truths, size_t area,
+                      size_t threshold);
   void add_class(int64_t image_id, std::span<const CocoTruth> truths,
                  std::span<const CocoDetection> detections, PerClass& into);
 
