@@ -5,7 +5,8 @@
     python3 tests/tools/make_eval_cases.py
 
 Each file: {"classes", "images": [{"id", "truths": [[class, x, y, w, h, area, crowd]], "detections": [[class, x, y, w,
-h, score]]}], "expected": {"AP", …, "class_ap": […]}}. Nothing in it comes from ferry.
+h, score]]}], "expected": {"AP", …, "class_ap": […]}}. Nothing in it comes from ferry. tests/eval/coco_test.py makes
+more of them, afresh each time it runs.
 """
 import contextlib
 import io
@@ -19,8 +20,16 @@ from pycocotools.cocoeval import COCOeval
 STATS = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
 
 
-def make(seed, images, classes, most_truths, most_detections, crowd, ties):
-    """Random boxes; detections are shaken truths and noise; scores are few when `ties`."""
+def odd_box(random):
+    """Sides at the ends of the ranges of areas and beyond, places outside of the picture."""
+    side = random.choice([0, 0.01, 1, 32, 96, 100, 5000, 2e5])
+    other = random.choice([side, 32, 96, 0.5])
+    return (*random.choice([-50, 0, 0.5, 100], 2), side, other)
+
+
+def make(seed, images, classes, most_truths, most_detections, crowd, ties, odd=0.0):
+    """Random boxes; detections are shaken truths and noise; scores are few when `ties`; `odd` is the share of
+    odd_box."""
     random = np.random.default_rng(seed)
     made = []
     for image_id in random.permutation(images * 3)[:images] + 1:
@@ -28,15 +37,21 @@ def make(seed, images, classes, most_truths, most_detections, crowd, ties):
         for _ in range(random.integers(0, most_truths + 1)):
             x, y = random.uniform(0, 500, 2)
             w, h = np.exp(random.uniform(np.log(3), np.log(300), 2))
+            if random.random() < odd:
+                x, y, w, h = odd_box(random)
             area = w * h * random.choice([1.0, 0.6])
             truths.append([int(random.integers(classes)), *(round(float(v), 2) for v in (x, y, w, h, area)),
                            int(random.random() < crowd)])
         for _ in range(random.integers(0, most_detections + 1)):
             if truths and random.random() < 0.7:
                 c, x, y, w, h = truths[random.integers(len(truths))][:5]
-                x, y, w, h = np.array([x, y, w, h]) + random.normal(0, 0.08, 4) * max(w, h)
+                if random.random() > odd:  # else exactly the truth's
+                    x, y, w, h = np.array([x, y, w, h]) + random.normal(0, 0.08, 4) * max(w, h)
                 if random.random() < 0.1:
                     c = int(random.integers(classes))
+            elif random.random() < odd:
+                c = int(random.integers(classes))
+                x, y, w, h = odd_box(random)
             else:
                 c = int(random.integers(classes))
                 x, y = random.uniform(0, 500, 2)
@@ -47,21 +62,27 @@ def make(seed, images, classes, most_truths, most_detections, crowd, ties):
     return made
 
 
-def expected(images, classes):
-    """pycocotools' twelve numbers, and AP by class."""
-    truths, detections = [], []
+def coco_files(images, category_ids):
+    """The same as COCO's annotation file and results file. Class i is category_ids[i]."""
+    annotations, results = [], []
     for image in images:
         for c, x, y, w, h, area, crowd in image["truths"]:
-            truths.append({"id": len(truths) + 1, "image_id": image["id"], "category_id": c + 1, "bbox": [x, y, w, h],
-                           "area": area, "iscrowd": crowd})
+            annotations.append({"id": len(annotations) + 1, "image_id": image["id"], "category_id": category_ids[c],
+                                "bbox": [x, y, w, h], "area": area, "iscrowd": crowd})
         for c, x, y, w, h, score in image["detections"]:
-            detections.append({"image_id": image["id"], "category_id": c + 1, "bbox": [x, y, w, h], "score": score})
+            results.append({"image_id": image["id"], "category_id": category_ids[c], "bbox": [x, y, w, h],
+                            "score": score})
+    return {"info": {}, "images": [{"id": i["id"]} for i in images], "annotations": annotations,
+            "categories": [{"id": c, "name": str(c)} for c in category_ids]}, results
+
+
+def expected(annotations, results):
+    """pycocotools' twelve numbers, and AP by class."""
     with contextlib.redirect_stdout(io.StringIO()):
         coco = COCO()
-        coco.dataset = {"info": {}, "images": [{"id": i["id"]} for i in images], "annotations": truths,
-                        "categories": [{"id": c + 1, "name": str(c)} for c in range(classes)]}
+        coco.dataset = annotations
         coco.createIndex()
-        judge = COCOeval(coco, coco.loadRes(detections), "bbox")
+        judge = COCOeval(coco, coco.loadRes(results) if results else COCO(), "bbox")
         judge.evaluate()
         judge.accumulate()
         judge.summarize()
@@ -76,6 +97,7 @@ CASES = {  # seed, images, classes, truths, detections, crowd, ties
     "ties": (3, 15, 3, 6, 25, 0.1, True),
     "many": (4, 3, 1, 30, 180, 0.05, False),       # more than 100 detections a class
     "empty_classes": (5, 6, 12, 2, 4, 0.1, False),  # classes without truths, pictures without anything
+    "odd": (6, 15, 3, 8, 25, 0.2, True, 0.4),      # sides of 0, areas at the ends of the ranges and beyond
 }
 
 if __name__ == "__main__":
@@ -83,5 +105,5 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     for name, (seed, count, classes, *rest) in CASES.items():
         images = make(seed, count, classes, *rest)
-        case = {"classes": classes, "images": images, "expected": expected(images, classes)}
+        case = {"classes": classes, "images": images, "expected": expected(*coco_files(images, range(1, classes + 1)))}
         (folder / f"coco_{name}.json").write_text(json.dumps(case) + "\n", encoding="utf-8")
