@@ -53,10 +53,17 @@ void rename(Graph& graph, ValueId id, const std::string& name) {
   graph.value(id).name = name;
 }
 
+bool is_quantized(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const graph::Node& node) {
+    return node.op->name == "quantize_linear" || node.op->name == "dequantize_linear";
+  });
+}
+
 Status prepare(import::Model& model, const OnnxOptions& options) {
   Graph& graph = model.graph;
   if (options.raw_heads) FERRY_CHECK_OK(passes::expose_raw_heads(graph));
-  if (options.simplify) {
+  // Folding would turn quantized weights back into f32.
+  if (options.simplify && !is_quantized(graph)) {
     FERRY_CHECK_OK(passes::optimise(graph, {.disable = kBackendPasses}));
   }
   if (model.detector.head == import::Head::kYolov5) {

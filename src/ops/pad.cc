@@ -2,6 +2,7 @@
 // (`edge`). Negative pads cut.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "ops/support/check.h"
 #include "ops/support/onnx.h"
@@ -119,14 +120,31 @@ Result<Converted> from_onnx(const ForeignNode& node) {
 
 const OnnxRow kOnnx[] = {{"Pad", from_onnx}};
 
+// A negative pad is a slice behind the border: ONNX does not say which comes first.
 Status to_onnx(OnnxForm& form) {
-  std::vector<Ref> inputs = {form.input(0), form.ints(attr<Ints>(form.node(), "pads"))};
+  const Ints& pads = attr<Ints>(form.node(), "pads");
+  const size_t rank = pads.size() / 2;
+  Ints added = pads, axes, starts, ends;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    int64_t &before = added[axis], &after = added[axis + rank];
+    if (before < 0 || after < 0) {
+      axes.push_back(static_cast<int64_t>(axis));
+      starts.push_back(std::max<int64_t>(-before, 0));
+      ends.push_back(after < 0 ? after : std::numeric_limits<int64_t>::max());
+    }
+    before = std::max<int64_t>(before, 0);
+    after = std::max<int64_t>(after, 0);
+  }
+  std::vector<Ref> inputs = {form.input(0), form.ints(added)};
   const std::string& mode = attr<std::string>(form.node(), "mode");
   if (mode == "constant") {
     FERRY_TRY(value, Tensor::scalar(attr<double>(form.node(), "value")).cast(form.type(0).dtype));
     inputs.push_back(form.constant(std::move(value)));
   }
-  form.add("Pad", std::move(inputs), {{"mode", mode}});
+  const Ref padded = form.add("Pad", std::move(inputs), {{"mode", mode}});
+  if (!axes.empty()) {
+    form.add("Slice", {padded, form.ints(starts), form.ints(ends), form.ints(axes)});
+  }
   return {};
 }
 
