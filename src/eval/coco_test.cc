@@ -49,8 +49,8 @@ TEST_P(CocoCases, TwelveNumbersAndClassesEqualPycocotools) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pycocotools, CocoCases,
-                         ::testing::Values("plain", "crowd", "ties", "many", "empty_classes",
-                                           "odd"));
+                         ::testing::Values("plain", "crowd", "ties", "many", "empty_classes", "odd",
+                                           "edges"));
 
 TEST(Coco, WithoutObjectsThereIsNothingToSay) {
   const CocoReport report = CocoMetric(2).report();

@@ -32,7 +32,8 @@ TEST_P(ConfusionCases, EqualYolov5) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Yolov5, ConfusionCases,
-                         ::testing::Values("plain", "ties", "crowded", "sparse", "nothing_found"));
+                         ::testing::Values("plain", "ties", "crowded", "sparse", "nothing_found",
+                                           "edges"));
 
 TEST(Confusion, CountsHitsMixUpsMissesAndGhosts) {
   ConfusionMatrix matrix(2);

@@ -64,7 +64,7 @@ TEST_P(UltralyticsCases, EqualYolov5) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Yolov5, UltralyticsCases,
-                         ::testing::Values("plain", "ties", "crowded", "sparse"));
+                         ::testing::Values("plain", "ties", "crowded", "sparse", "edges"));
 
 TEST(Ultralytics, FindingNothingIsZeroEverywhere) {
   const json data = eval_case("ultralytics_nothing_found");

@@ -62,6 +62,15 @@ def make(seed, images, classes, most_truths, most_detections, crowd, ties, odd=0
     return made
 
 
+def edges():
+    """Both truths overlap as much with the first detection; what it takes decides whether the second finds one."""
+    left, right = [0, 0, 0, 10, 10, 100, 0], [0, 4, 0, 10, 10, 100, 0]
+    detections = [[0, 2, 0, 10, 10, 0.9], [0, 4, 0, 10, 10, 0.8]]
+    return [{"id": 1, "truths": [left, right], "detections": detections},
+            {"id": 2, "truths": [right, left], "detections": detections},
+            {"id": 3, "truths": [[0, 0, 0, 10, 10, 100, 0]], "detections": [[0, 0, 0, 10, 5, 0.7]]}]  # IoU 0.5
+
+
 def coco_files(images, category_ids):
     """The same as COCO's annotation file and results file. Class i is category_ids[i]."""
     annotations, results = [], []
@@ -103,7 +112,7 @@ CASES = {  # seed, images, classes, truths, detections, crowd, ties
 if __name__ == "__main__":
     folder = pathlib.Path(__file__).resolve().parent.parent / "data" / "eval"
     folder.mkdir(exist_ok=True)
-    for name, (seed, count, classes, *rest) in CASES.items():
-        images = make(seed, count, classes, *rest)
+    made = {name: (rest[1], make(seed, *rest)) for name, (seed, *rest) in CASES.items()}
+    for name, (classes, images) in {**made, "edges": (1, edges())}.items():
         case = {"classes": classes, "images": images, "expected": expected(*coco_files(images, range(1, classes + 1)))}
         (folder / f"coco_{name}.json").write_text(json.dumps(case) + "\n", encoding="utf-8")

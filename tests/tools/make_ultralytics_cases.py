@@ -170,6 +170,28 @@ def expected(images, classes, scope, plots):
             "curves": curves}
 
 
+def edges():
+    """Where rounding and equality decide; made by hand."""
+    pictures = [
+        # Both truths are as far from the first detection; what it takes decides whether the second finds one.
+        ([[0, 0, 0, 10, 10], [0, 4, 0, 14, 10]], [[0, 0.9, 2, 0, 12, 10], [0, 0.8, 4, 0, 14, 10]]),
+        ([[0, 4, 0, 14, 10], [0, 0, 0, 10, 10]], [[0, 0.9, 2, 0, 12, 10], [0, 0.8, 4, 0, 14, 10]]),
+        # IoU of exactly 0.5 and 0.75; of 0.45 and just above, for the confusion matrix.
+        ([[1, 0, 0, 10, 10]], [[1, 0.7, 0, 0, 10, 5]]),
+        ([[1, 0, 0, 16, 16]], [[1, 0.6, 0, 0, 16, 12]]),
+        ([[2, 0, 0, 20, 20]], [[2, 0.5, 0, 0, 20, 9]]),
+        ([[2, 0, 0, 20, 20]], [[2, 0.4, 0, 0, 20, 9.001]]),
+        # So small that the epsilon in the union counts; without any area.
+        ([[3, 0, 0, 0.001, 0.001]], [[3, 0.3, 0, 0, 0.001, 0.001]]),
+        ([[3, 5, 5, 5, 5]], [[3, 0.2, 5, 5, 5, 5]]),
+        # Confidences on the confusion matrix' threshold.
+        ([[0, 0, 0, 9, 9]], [[0, 0.25, 0, 0, 9, 9]]),
+    ]
+    return [{"truths": [[t[0], *map(float, np.float32(t[1:]))] for t in truths],
+             "detections": [[d[0], *map(float, np.float32(d[1:]))] for d in detections]}
+            for truths, detections in pictures]
+
+
 CASES = {  # seed, images, classes, truths, detections, ties
     "plain": (1, 12, 4, 6, 20, False),
     "ties": (2, 12, 3, 6, 25, True),
@@ -182,8 +204,7 @@ if __name__ == "__main__":
     folder = pathlib.Path(__file__).resolve().parent.parent / "data" / "eval"
     folder.mkdir(exist_ok=True)
     functions, plotted = upstream(pathlib.Path(sys.argv[1]))
-    for name, (seed, count, with_truths, *rest) in CASES.items():
-        pictures = make(seed, count, with_truths, *rest)
-        classes = with_truths + 1
+    made = {name: (rest[1] + 1, make(seed, *rest)) for name, (seed, *rest) in CASES.items()}
+    for name, (classes, pictures) in {**made, "edges": (5, edges())}.items():
         case = {"classes": classes, "images": pictures, "expected": expected(pictures, classes, functions, plotted)}
         (folder / f"ultralytics_{name}.json").write_text(json.dumps(case) + "\n", encoding="utf-8")
