@@ -44,6 +44,16 @@ std::string ports(const std::vector<exporter::OnnxReport::Port>& ports, bool dyn
   return text + (dynamic ? " (any batch, height and width)" : "");
 }
 
+// As a word of a shell's command line.
+std::string shell_word(const std::string& path) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (path.find_first_not_of(kPlain) == path.npos) return path;
+  std::string out = "'";
+  for (const char c : path) out += c == '\'' ? "'\"'\"'" : std::string(1, c);
+  return out + "'";
+}
+
 Status check_formats(const std::vector<std::string>& formats) {
   for (const std::string& format : formats) {
     if (format == "onnx") continue;
@@ -78,9 +88,9 @@ Result<int> run(const Arguments& a) {
   }
   std::error_code unknown;
   const auto bytes = fs::file_size(a.weights, unknown);
-  fmt::print("{}: {}, {} classes, {} parameters ({:.1f} MB)\n", a.weights,
+  fmt::print("{}: {}, {} class{}, {} parameters ({:.1f} MB)\n", a.weights,
              printable(model.source.release.empty() ? model.source.format : model.source.release),
-             model.detector.nc, model.source.params_fused,
+             model.detector.nc, model.detector.nc == 1 ? "" : "es", model.source.params_fused,
              megabytes(unknown ? 0 : static_cast<int64_t>(bytes)));
   if (model.detector.head == import::Head::kNone) {
     fmt::print(stderr, "ferry export: {}: no Detect layer is recognised: written as it is\n",
@@ -99,8 +109,8 @@ Result<int> run(const Arguments& a) {
              ports(report.outputs, false));
   fmt::print("saved as {} ({:.1f} MB) in {:.1f} s\n\n", path, megabytes(report.bytes),
              seconds_since(start));
-  fmt::print("Detect:    ferry detect --weights {} --source PICTURE\n", path);
-  fmt::print("Inspect:   ferry inspect {}\n", path);
+  fmt::print("Detect:    ferry detect --weights {} --source PICTURE\n", shell_word(path));
+  fmt::print("Inspect:   ferry inspect {}\n", shell_word(path));
   fmt::print("Visualize: https://netron.app\n");
   return kDone;
 }
