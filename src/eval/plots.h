@@ -15,7 +15,8 @@ namespace ferry::eval {
 // Classes are named by their id where `names` is too short. Up to 20 classes with objects get a
 // coloured line and a place in the legend each, more are thin and gray; the mean is thick and blue.
 // The title of each names the plot, the legend the mean's best: "all classes 0.563 mAP@0.5",
-// "all classes 0.52 at 0.345".
+// "all classes 0.52 at 0.345". A class of which nothing was detected is zero in the mean, as it is
+// in the mAP; upstream's mean PR curve leaves it out.
 Result<vision::Picture> draw_pr_curve(const UltralyticsReport& report,
                                       std::span<const std::string> names);
 
