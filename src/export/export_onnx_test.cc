@@ -1,15 +1,16 @@
 // Whole models: what is exported and imported again is the same detector.
 #include "export/export_onnx.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "export/test_round_trip.h"
 #include "graph/op_def.h"
 #include "import/import.h"
 #include "import/onnx/import_onnx.h"
+#include "ops/table.h"
 
 namespace ferry::exporter {
 namespace {
@@ -204,6 +205,31 @@ TEST(Export, ReportsWhatItWrote) {
   EXPECT_EQ(report->bytes, static_cast<int64_t>(fs::file_size(path)));
   EXPECT_TRUE(import::import_model(path).ok());
   fs::remove(path);
+}
+
+// The weights are pages that nobody touches: only their number counts.
+TEST(Export, RefusesFilesThatProtobufCannotHold) {
+  constexpr int64_t kElements = int64_t{1} << 29;
+  constexpr size_t kBytes = static_cast<size_t>(kElements) * sizeof(float);
+  void* pages =
+      ::mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  const std::shared_ptr<const void> owner(pages, [](void* p) { ::munmap(p, kBytes); });
+  Model model;
+  const auto x = graph::add_input(model.graph, "x", {graph::DType::kF32, {kElements}});
+  const auto w = graph::add_constant(
+      model.graph, "w", graph::Tensor::view({graph::DType::kF32, {kElements}}, owner, pages));
+  const auto y = graph::add_op(model.graph, ops::op("add"), "y", {x, w});
+  ASSERT_TRUE(y.ok()) << y.error().message;
+  model.graph.outputs = {*y};
+  const std::string path = testing::TempDir() + "ferry_export_huge.onnx";
+  const auto report = export_onnx(std::move(model), {.simplify = false}, path);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, Code::kUnsupported);
+  EXPECT_NE(report.error().message.find("protobuf ends at 2 GiB: export with --half"),
+            std::string::npos)
+      << report.error().message;
+  EXPECT_FALSE(fs::exists(path));
 }
 
 TEST(Metadata, NamesArePythonsOwnText) {

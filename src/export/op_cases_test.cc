@@ -199,6 +199,20 @@ TEST(Forms, HalfCastsAtTheEdgesOnceAndKeepsPortsInF32) {
   EXPECT_EQ(forms->outputs[0].name, "y");
 }
 
+TEST(Forms, InputsConstantsAndRepeatedValuesCanBeOutputs) {
+  const Graph graph = parsed(R"(graph {
+    input x: f32[2]
+    const c: f32[2] = {1, 2}
+    y = relu(x)
+    output y, x, c, y
+  })");
+  for (const bool half : {false, true}) {
+    const auto again = through_onnx(graph, {.opset = 12, .half = half});
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    test::expect_same_outputs(graph, *again, half ? 1e-3 : 0);
+  }
+}
+
 TEST(Forms, HalfRefusesWeightsThatF16CannotHold) {
   const Graph graph = parsed(R"(graph {
     input x: f32[2]

@@ -18,6 +18,7 @@ PACKAGES = ["numpy", "onnx>=1.16,<2", "onnxruntime>=1.18,<2", "pillow"]
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = pathlib.Path(os.environ.get("FERRY_DATA", ROOT.parent / "shared/data"))
+GOLDEN = pathlib.Path(os.environ.get("FERRY_GOLDEN", ROOT.parent / "shared/golden"))
 CHECKPOINTS = ROOT / "tests/data/checkpoints"
 SIZE = (64, 96)  # height, width of the small detectors' pictures
 
@@ -151,6 +152,38 @@ class OnnxRuntime(unittest.TestCase):
         self.assertEqual(meta["stride"], "8")
         self.assertEqual(ast.literal_eval(meta["names"]), {0: "kind 0"})
         self.assertEqual(session(self.model).get_modelmeta().producer_name, "ferry")
+
+    def test_real_checkpoints_give_what_pytorch_gives(self):
+        import numpy as np
+
+        channel, y, x = np.meshgrid(np.arange(3), np.arange(320), np.arange(320), indexing="ij")
+        picture = (((7 * y + 13 * x + 29 * channel + y * x % 31) % 256).astype(np.float32) / np.float32(255))[None]
+        for name in ("yolov5n_v61_coco80", "yolov5n_exp7_dwconv_coco80"):
+            weights, answer = DATA / f"weights/{name}.pt", GOLDEN / f"{name}_formula320_output.npy"
+            if not (weights.exists() and answer.exists()):
+                self.skipTest(f"{weights} or {answer} absent; set FERRY_DATA and FERRY_GOLDEN to the folders of real files")
+            wanted = np.load(answer)
+            for options in ([], ["--opset", 17], ["--dynamic"], ["--no-simplify"]):
+                with self.subTest(name, options=options):
+                    got = self.export(weights, "--imgsz", 320, *options).run(None, {"images": picture})[0]
+                    np.testing.assert_allclose(got[..., :4], wanted[..., :4], atol=4e-3)  # pixels, of up to 1500
+                    np.testing.assert_allclose(got[..., 4:], wanted[..., 4:], atol=1e-5)
+
+    def test_a_foreign_file_written_anew_computes_the_same(self):
+        import numpy as np
+
+        source = DATA / "weights/shuffle_landmark_rawheads_320x640.onnx"
+        if not source.exists():
+            self.skipTest(f"{source} absent; set FERRY_DATA to the folder of real files")
+        original = session(source)
+        port = original.get_inputs()[0]
+        picture = np.random.default_rng(3).random(port.shape, np.float32)
+        wanted = original.run(None, {port.name: picture})
+        for options in ([], ["--opset", 17], ["--no-simplify"]):
+            with self.subTest(options=options):
+                got = self.export(source, *options).run(None, {port.name: picture})
+                for a, b in zip(got, wanted, strict=True):
+                    self.near(a, b, 1e-3)
 
     def test_boxes_are_those_of_ferry_detect(self):
         import numpy as np

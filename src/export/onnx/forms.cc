@@ -198,22 +198,30 @@ class Assembly {
     return name;
   }
 
+  // A node's output is an output of the file as it is. Inputs, constants and what is asked for
+  // twice go through an Identity, because a name stands for one thing.
   Status add_outputs() {
+    const std::vector<int> producers = graph::producers(graph_);
     std::unordered_set<ValueId> done;
     for (const ValueId id : graph_.outputs) {
       const graph::Value& value = graph_.value(id);
-      if (!done.insert(id).second) {
-        return error(Code::kUnsupported, "output '{}' is there twice", value.name);
-      }
       Names& names = names_[index(id)];
-      if (names.graph.empty() && !names.half.empty()) {
+      if (names.graph.empty() && !names.half.empty() && !value.constant) {
         add_cast(names.half, value.name, DType::kF32);
         names.graph = value.name;
       }
-      if (names.graph.empty() && value.constant) {
-        FERRY_CHECK_OK(name_of(id, As::kGraph));
+      std::string name = value.name;
+      if (producers[index(id)] < 0 || !done.insert(id).second) {
+        FERRY_TRY(source, name_of(id, As::kGraph));
+        name = fresh(value.name + "_output");
+        forms_.nodes.push_back({.name = fresh_node(name + "/Identity"),
+                                .op_type = "Identity",
+                                .inputs = {source},
+                                .outputs = {name},
+                                .attrs = {},
+                                .origin = "output"});
       }
-      forms_.outputs.push_back({value.name, value.type});
+      forms_.outputs.push_back({name, value.type});
     }
     return {};
   }
