@@ -8,7 +8,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/csv.h"
 #include "base/mapped_file.h"
+#include "cli/label_row.h"
 #include "cli/run_folder.h"
 #include "vision/encode.h"
 
@@ -27,13 +29,6 @@ std::string folder_name(std::string name) {
       name, [](char c) { return c == '/' || c == '\\' || c == '\0'; }, '_');
   if (name.empty() || name[0] == '.') name.insert(0, "_");
   return name;
-}
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + '"';
 }
 
 }  // namespace
@@ -104,13 +99,10 @@ Status DetectOutputs::add(const std::string& path, std::string_view stem, vision
 Status DetectOutputs::write_labels(std::string_view stem, const vision::Picture& picture,
                                    const Detections& detections) {
   if (detections.empty()) return {};
-  const auto w = static_cast<double>(picture.width()), h = static_cast<double>(picture.height());
+  const auto write = options_.save_conf ? WriteConfidence::kYes : WriteConfidence::kNo;
   std::string text;
   for (auto d = detections.rbegin(); d != detections.rend(); ++d) {
-    const auto [x1, y1, x2, y2] = d->box;
-    text += fmt::format("{} {:g} {:g} {:g} {:g}", d->class_id, (x1 + x2) / 2.0 / w,
-                        (y1 + y2) / 2.0 / h, (x2 - x1) / w, (y2 - y1) / h);
-    text += options_.save_conf ? fmt::format(" {:g}\n", d->confidence) : "\n";
+    text += label_row(d->class_id, d->box, d->confidence, picture.width(), picture.height(), write);
   }
   const std::string folder = options_.folder + "/labels";
   FERRY_CHECK_OK(make_folder(folder));
