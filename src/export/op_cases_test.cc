@@ -120,11 +120,13 @@ TEST_P(OpCases, ComputeTheSameAfterARoundTrip) {
 TEST_P(OpCases, ComputeNearlyTheSameInHalfPrecision) {
   const int64_t opset = GetParam();
   for (const OpDef* op : ops::op_table()) {
+    int number = 0;
     for (const OpCase& op_case : op->cases) {
       SCOPED_TRACE(op_case.graph);
       const auto graph = graph::parse(op_case.graph, ops::op_table());
       ASSERT_TRUE(graph.ok()) << graph.error().message;
-      const auto again = through_onnx(*graph, {.opset = opset, .half = true});
+      const auto again = through_onnx(*graph, {.opset = opset, .half = true},
+                                      fmt::format("{}_{}_opset{}_half", op->name, number++, opset));
       if (op->name == "quantize_linear" || op->name == "dequantize_linear") {
         EXPECT_FALSE(again.ok());
         continue;

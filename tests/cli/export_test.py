@@ -102,7 +102,8 @@ class Export(unittest.TestCase):
         self.fails(1, weights=self.folder / "absent.pt", text="absent.pt")
 
     def test_a_file_that_is_no_model(self):
-        self.fails(1, weights=pathlib.Path(__file__).resolve(), text="neither a PyTorch checkpoint nor an ONNX file nor a model yaml")
+        self.fails(1, weights=pathlib.Path(__file__).resolve(),
+                   text="neither a PyTorch checkpoint nor an ONNX file nor a model yaml")
 
     def test_an_output_that_cannot_be_written(self):
         self.fails(1, output=self.folder / "no such folder" / "model.onnx", text="no such folder/model.onnx")

@@ -133,7 +133,7 @@ std::function<int()> setup(CLI::App& app) {
                  "input size in pixels: one side, or height and width")
       ->expected(1, 2)
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--batch-size", a->batch_size, "pictures a run")
+  app.add_option("--batch-size,--batch", a->batch_size, "pictures a run")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
   app.add_option("--opset", a->opset, "ONNX opset, 12 to 17")
