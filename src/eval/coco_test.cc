@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
+
+#include "eval/testing.h"
 
 namespace ferry::eval {
 namespace {
@@ -15,10 +16,7 @@ class CocoCases : public ::testing::TestWithParam<const char*> {};
 
 // tests/tools/make_eval_cases.py
 TEST_P(CocoCases, TwelveNumbersAndClassesEqualPycocotools) {
-  const std::string path = std::string("tests/data/eval/coco_") + GetParam() + ".json";
-  std::ifstream file(path);
-  ASSERT_TRUE(file) << path << " is missing: run from the repository's root";
-  const json data = json::parse(file);
+  const json data = eval_case(std::string("coco_") + GetParam());
   CocoMetric metric(data["classes"].get<int64_t>());
   for (const json& image : data["images"]) {
     std::vector<CocoTruth> truths;
@@ -51,6 +49,73 @@ TEST_P(CocoCases, TwelveNumbersAndClassesEqualPycocotools) {
 INSTANTIATE_TEST_SUITE_P(Pycocotools, CocoCases,
                          ::testing::Values("plain", "crowd", "ties", "many", "empty_classes", "odd",
                                            "edges"));
+
+TEST(Coco, PerfectDetectionsScoreOne) {
+  CocoMetric metric(2);
+  for (int64_t image = 0; image < 3; ++image) {
+    const CocoTruth truths[] = {{.box = {0, 0, 10, 10}, .class_id = 0, .area = 100},
+                                {.box = {50, 0, 50, 50}, .class_id = 1, .area = 2500},
+                                {.box = {0, 60, 200, 200}, .class_id = 1, .area = 40000}};
+    const CocoDetection detections[] = {
+        {truths[0].box, 0, 0.9}, {truths[1].box, 1, 0.8}, {truths[2].box, 1, 0.7}};
+    metric.add(image, truths, detections);
+  }
+  const CocoReport report = metric.report();
+  EXPECT_NEAR(report.ap, 1, 1e-12);
+  EXPECT_NEAR(report.ap_small, 1, 1e-12);
+  EXPECT_NEAR(report.ap_medium, 1, 1e-12);
+  EXPECT_NEAR(report.ap_large, 1, 1e-12);
+  EXPECT_NEAR(report.ar1, 0.75, 1e-12);  // class 0 whole, of class 1 one of two a picture
+  EXPECT_NEAR(report.ar10, 1, 1e-12);
+  EXPECT_EQ(report.class_ap.size(), 2u);
+}
+
+// Two objects; right, wrong, right. Precision is 1 up to recall 0.5 (51 points), then 2/3 (50).
+TEST(Coco, PrecisionIsReadAt101PointsOfRecall) {
+  CocoMetric metric(1);
+  const CocoTruth truths[] = {{.box = {0, 0, 10, 10}, .area = 100},
+                              {.box = {20, 0, 10, 10}, .area = 100}};
+  const CocoDetection detections[] = {
+      {{0, 0, 10, 10}, 0, 0.9}, {{40, 0, 10, 10}, 0, 0.8}, {{20, 0, 10, 10}, 0, 0.7}};
+  metric.add(1, truths, detections);
+  EXPECT_NEAR(metric.report().ap50, (51 + 50 * 2.0 / 3) / 101, 1e-12);
+}
+
+TEST(Coco, CrowdsTakeAnyNumberAndCountForNothing) {
+  CocoMetric metric(1);
+  const CocoTruth truths[] = {{.box = {0, 0, 100, 100}, .area = 10000, .crowd = true},
+                              {.box = {200, 0, 10, 10}, .area = 100}};
+  const CocoDetection detections[] = {
+      {{0, 0, 10, 10}, 0, 0.9}, {{50, 50, 10, 10}, 0, 0.8}, {{200, 0, 10, 10}, 0, 0.7}};
+  metric.add(1, truths, detections);
+  EXPECT_NEAR(metric.report().ap, 1, 1e-12);
+}
+
+TEST(Coco, OrderOfPicturesDoesNotMatter) {
+  const auto report = [](bool backward) {
+    CocoMetric metric(1);
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t id = backward ? 3 - i : i;
+      // Equal scores: the pictures' ids decide.
+      const CocoTruth truth[] = {{.box = {0, 0, 10, 10}, .area = 100}};
+      const CocoDetection found[] = {{{id % 2 == 0 ? 0.0 : 500.0, 0, 10, 10}, 0, 0.5}};
+      metric.add(id, truth, found);
+    }
+    return metric.report().ap;
+  };
+  EXPECT_EQ(report(false), report(true));
+  EXPECT_GT(report(false), 0.1);
+}
+
+TEST(Coco, ClassesThatAreNotEvaluatedDoNotCount) {
+  CocoMetric metric(1);
+  const CocoTruth truths[] = {{.box = {0, 0, 10, 10}, .area = 100},
+                              {.box = {0, 0, 10, 10}, .class_id = 7, .area = 100}};
+  const CocoDetection detections[] = {
+      {{0, 0, 10, 10}, 0, 0.5}, {{0, 0, 10, 10}, -1, 0.9}, {{0, 0, 10, 10}, 1, 0.9}};
+  metric.add(1, truths, detections);
+  EXPECT_NEAR(metric.report().ap, 1, 1e-12);
+}
 
 TEST(Coco, WithoutObjectsThereIsNothingToSay) {
   const CocoReport report = CocoMetric(2).report();

@@ -118,11 +118,10 @@ TEST(Ultralytics, TheMoreConfidentOfTwoTakesTheObject) {
   const Detection detections[] = {{{0, 0, 100, 60}, 0.9f, 0}, {{0, 0, 100, 100}, 0.8f, 0}};
   metric.add(truths, detections);
   const UltralyticsReport report = metric.report();
-  // IoU 0.6: found at 0.5, 0.55 (and 0.6 in fp32 is not reached: the eps of the union). From 0.6 on
-  // the exact one counts, at precision 1/2.
+  // Its IoU is 0.6. Beyond that the exact one counts, at precision 1/2.
   EXPECT_NEAR(report.classes[0].ap[0], 0.995, 1e-12);
   EXPECT_NEAR(report.classes[0].ap[1], 0.995, 1e-12);
-  EXPECT_NEAR(report.classes[0].ap[3], 0.4975, 1e-12);  // precision 1/2, up to recall 1
+  EXPECT_NEAR(report.classes[0].ap[3], 0.4975, 1e-12);
 }
 
 TEST(Ultralytics, OrderOfPicturesDoesNotMatter) {
