@@ -215,6 +215,18 @@ TEST(Forms, InputsConstantsAndRepeatedValuesCanBeOutputs) {
   }
 }
 
+TEST(Forms, AnOutputThatAlsoFeedsTheDetectLayerKeepsItsNameInHalf) {
+  const Graph graph = parsed(R"(graph {
+    input x: f32[1,14,4,6]
+    map = tanh(x)
+    y = yolo_detect(map) anchors=[10,13,16,30] strides=[8] classes=2
+    output map, y
+  })");
+  const auto again = through_onnx(graph, {.opset = 12, .half = true});
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  test::expect_same_outputs(graph, *again, 5e-3);
+}
+
 TEST(Forms, HalfRefusesWeightsThatF16CannotHold) {
   const Graph graph = parsed(R"(graph {
     input x: f32[2]

@@ -96,6 +96,11 @@ class Assembly {
       forms_.constants.push_back({name, std::move(tensor)});
       return name;
     }
+    if (as == As::kGraph && graph::is_output(graph_, id)) {
+      name = value.name;
+      add_cast(names.half, name, DType::kF32);
+      return name;
+    }
     name = cast(as == As::kHalf ? names.graph : names.half, value.name,
                 as == As::kHalf ? DType::kF16 : DType::kF32);
     forms_.inner.push_back({name, typed(value.type, as)});
@@ -205,14 +210,9 @@ class Assembly {
     std::unordered_set<ValueId> done;
     for (const ValueId id : graph_.outputs) {
       const graph::Value& value = graph_.value(id);
-      Names& names = names_[index(id)];
-      if (names.graph.empty() && !names.half.empty() && !value.constant) {
-        add_cast(names.half, value.name, DType::kF32);
-        names.graph = value.name;
-      }
-      std::string name = value.name;
+      FERRY_TRY(source, name_of(id, As::kGraph));
+      std::string name = source;
       if (producers[index(id)] < 0 || !done.insert(id).second) {
-        FERRY_TRY(source, name_of(id, As::kGraph));
         name = fresh(value.name + "_output");
         forms_.nodes.push_back({.name = fresh_node(name + "/Identity"),
                                 .op_type = "Identity",
