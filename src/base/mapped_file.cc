@@ -7,10 +7,16 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 namespace ferry {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMaxSuffix = 16;
+constexpr int kMaxLinks = 40;
 
 Error io_error(std::string_view what, const std::string& path) {
   const int code = errno;
@@ -24,6 +30,19 @@ struct Descriptor {
     if (fd >= 0) ::close(fd);
   }
 };
+
+// Into a file that exists, from where it begins.
+Status write_bytes(const std::string& path, std::span<const std::byte> content) {
+  Descriptor file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
+  if (file.fd < 0) return io_error("cannot open", path);
+  for (size_t done = 0; done < content.size();) {
+    const ssize_t n = ::write(file.fd, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error("cannot write", path);
+    done += static_cast<size_t>(n);
+  }
+  return {};
+}
 
 Status sync_path(const std::string& path, int flags) {
   Descriptor file{::open(path.c_str(), flags | O_CLOEXEC)};
@@ -60,20 +79,34 @@ MappedFile::~MappedFile() {
 }
 
 Result<PendingFile> PendingFile::create(const std::string& path) {
-  // The suffix comes before the extension, since encoders choose their format by it.
-  const size_t slash = path.find_last_of('/');
-  const size_t dot = path.find_last_of('.');
-  const bool has_suffix =
-      dot != std::string::npos && (slash == std::string::npos || dot > slash + 1);
-  const std::string suffix = has_suffix ? path.substr(dot) : "";
-  std::string temporary = path.substr(0, path.size() - suffix.size()) + ".XXXXXX" + suffix;
+  if (path.empty()) return error(Code::kInvalid, "a file to write needs a name");
+  std::error_code failure;
+  // Through links, so that they go on being links; also through those that lead to nothing yet.
+  fs::path followed = path;
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(followed, failure); ++links) {
+    followed = followed.parent_path() / fs::read_symlink(followed, failure);
+  }
+  std::string target = followed.string();
+  struct stat info = {};
+  const bool exists = ::stat(target.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode))
+    return error(Code::kIo, "'{}' is a folder, not a file", path);
+  const Kind kind = exists && !S_ISREG(info.st_mode) ? Kind::kThrough : Kind::kReplace;
+
+  // Hidden, so that what a killed process leaves is not taken for a result; short, so that it fits
+  // wherever `path` does; with the extension, since encoders choose their format by it.
+  std::string suffix = fs::path(target).extension().string();
+  if (suffix.size() > kMaxSuffix) suffix.clear();
+  const fs::path folder =
+      kind == Kind::kThrough ? fs::temp_directory_path(failure) : fs::path(target).parent_path();
+  std::string temporary = (folder / (".ferry-XXXXXX" + suffix)).string();
   const int fd = ::mkostemps(temporary.data(), static_cast<int>(suffix.size()), O_CLOEXEC);
   if (fd < 0) return io_error("cannot create a file beside", path);
   const mode_t mask = ::umask(0);
   ::umask(mask);
   ::fchmod(fd, 0666 & ~mask);
   ::close(fd);
-  return PendingFile(path, std::move(temporary));
+  return PendingFile(std::move(target), std::move(temporary), kind);
 }
 
 PendingFile& PendingFile::operator=(PendingFile&& other) noexcept {
@@ -81,10 +114,17 @@ PendingFile& PendingFile::operator=(PendingFile&& other) noexcept {
   discard();
   path_ = std::move(other.path_);
   temporary_ = std::exchange(other.temporary_, {});
+  kind_ = other.kind_;
   return *this;
 }
 
 Status PendingFile::commit() {
+  if (kind_ == Kind::kThrough) {
+    FERRY_TRY(content, MappedFile::open(temporary_));
+    FERRY_CHECK_OK(write_bytes(path_, content->bytes()));
+    discard();
+    return {};
+  }
   FERRY_CHECK_OK(sync_path(temporary_, O_RDWR));
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) return io_error("cannot replace", path_);
   temporary_.clear();
@@ -104,16 +144,8 @@ Status write_file_with(const std::string& path,
 }
 
 Status write_file(const std::string& path, std::span<const std::byte> content) {
-  return write_file_with(path, [&](const std::string& temporary) -> Status {
-    Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CLOEXEC)};
-    if (file.fd < 0) return io_error("cannot open", temporary);
-    for (size_t done = 0; done < content.size();) {
-      const ssize_t n = ::write(file.fd, content.data() + done, content.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return io_error("cannot write", path);
-      done += static_cast<size_t>(n);
-    }
-    return {};
+  return write_file_with(path, [&](const std::string& temporary) {
+    return write_bytes(temporary, content).within(fmt::format("cannot write '{}'", path));
   });
 }
 

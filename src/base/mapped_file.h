@@ -39,9 +39,10 @@ class MappedFile {
   size_t size_;
 };
 
-// Writes aside (`path.XXXXXX`), syncs and renames, so that `path` holds the old or the whole new
-// content, never a part. `produce` may write the temporary file by its path itself (encoders,
-// muxers); the file is removed when it fails.
+// Writes aside, syncs and renames, so that `path` holds the old or the whole new content, never a
+// part. Links are followed; a device, pipe or socket is written through, when the content is whole.
+// `produce` may write the temporary file by its path itself (encoders, muxers); the file is removed
+// when it fails.
 Status write_file(const std::string& path, std::span<const std::byte> content);
 Status write_file(const std::string& path, std::string_view content);
 Status write_file_with(const std::string& path,
@@ -61,11 +62,13 @@ class PendingFile {
   Status commit();                                             // syncs and renames
 
  private:
-  PendingFile(std::string path, std::string temporary)
-      : path_(std::move(path)), temporary_(std::move(temporary)) {}
+  enum class Kind : unsigned char { kReplace, kThrough };
+  PendingFile(std::string path, std::string temporary, Kind kind)
+      : path_(std::move(path)), temporary_(std::move(temporary)), kind_(kind) {}
   void discard();
   std::string path_;
   std::string temporary_;  // empty once committed or discarded
+  Kind kind_ = Kind::kReplace;
 };
 
 }  // namespace ferry

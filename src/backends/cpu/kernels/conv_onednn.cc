@@ -14,6 +14,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -143,7 +144,11 @@ Primitive::primitive_desc describe(const ConvProblem& p, const Rows& r,
   dnnl::primitive_attr attr;
   attr.set_post_ops(ops);
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return Primitive::primitive_desc(desc, attr, cpu_engine());
+  Primitive::primitive_desc found(desc, attr, cpu_engine());
+  // Its reference loops are hundreds of times slower than any kernel.
+  if (std::string_view(found.impl_info_str()).starts_with("ref"))
+    throw dnnl::error(dnnl_unimplemented, "only reference loops");
+  return found;
 }
 
 std::optional<Primitive::primitive_desc> describe_whole(const ConvProblem& p) {
@@ -211,30 +216,37 @@ size_t scratch_bytes(const ConvProblem& p, int threads) {
   return scratch_per_thread(p) * static_cast<size_t>(threads);
 }
 
+// The output rows as `count` slabs; none when oneDNN has no kernel for one of them.
+std::vector<Slab> slabs_of(const ConvProblem& p, const Prepared& prepared, int count) {
+  std::vector<Slab> slabs;
+  try {
+    for (int i = 0; i < count; ++i) {
+      const Rows rows = rows_of(p.shape, ThreadPool::range_begin(p.shape.out_h, count, i),
+                                ThreadPool::range_begin(p.shape.out_h, count, i + 1));
+      Primitive::primitive_desc desc = describe(p, rows, prepared.weights);
+      if (desc.scratchpad_desc().get_size() > prepared.scratch_per_thread) return {};
+      Primitive primitive(desc);
+      slabs.push_back({rows, std::move(desc), std::move(primitive)});
+    }
+  } catch (const dnnl::error&) {
+    return {};
+  }
+  return slabs;
+}
+
+// REQUIRES: refuse(p) is null: the whole picture as one slab has a kernel.
 std::shared_ptr<const void> prepare(const ConvProblem& p) {
   const OneOmpThread one;
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  try {
-    auto prepared = std::make_shared<Prepared>();
-    prepared->weights = describe_whole(p)->weights_desc();
-    prepared->scratch_per_thread = scratch_per_thread(p);
-    for (int threads : std::set<int>{1, 2, std::min(cores, ThreadPool::kMaxThreads)}) {
-      if (threads > p.shape.out_h) break;
-      std::vector<Slab> slabs;
-      for (int i = 0; i < threads; ++i) {
-        const Rows rows = rows_of(p.shape, ThreadPool::range_begin(p.shape.out_h, threads, i),
-                                  ThreadPool::range_begin(p.shape.out_h, threads, i + 1));
-        Primitive::primitive_desc desc = describe(p, rows, prepared->weights);
-        if (desc.scratchpad_desc().get_size() > prepared->scratch_per_thread) return nullptr;
-        Primitive primitive(desc);
-        slabs.push_back({rows, std::move(desc), std::move(primitive)});
-      }
+  auto prepared = std::make_shared<Prepared>();
+  prepared->weights = describe_whole(p)->weights_desc();
+  prepared->scratch_per_thread = scratch_per_thread(p);
+  for (int threads : std::set<int>{1, 2, std::min(cores, ThreadPool::kMaxThreads)}) {
+    if (threads > p.shape.out_h) break;
+    if (std::vector<Slab> slabs = slabs_of(p, *prepared, threads); !slabs.empty())
       prepared->divisions.push_back(std::move(slabs));
-    }
-    return prepared;
-  } catch (const dnnl::error&) {
-    return nullptr;
   }
+  return prepared;
 }
 
 // Brings the residual to where oneDNN's sum expects it.

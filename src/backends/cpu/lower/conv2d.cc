@@ -137,8 +137,10 @@ std::shared_ptr<const AlignedBytes> pack(const NodeRef& node, const ConvTactic& 
                    });
 }
 
-// The fastest of three runs on pictures of zeros, in seconds.
-double time_step(const Step& step, std::byte* arena, ThreadPool& pool) {
+// The fastest of three runs on pictures of zeros, in seconds; no more than the first (which warms
+// up) when that is far slower than `record`.
+double time_step(const Step& step, std::byte* arena, ThreadPool& pool, double record) {
+  constexpr double kHopeless = 5;
   AlignedBytes scratch(step.scratch_bytes);
   if (scratch.data() == nullptr) return std::numeric_limits<double>::infinity();
   double best = std::numeric_limits<double>::infinity();
@@ -147,6 +149,7 @@ double time_step(const Step& step, std::byte* arena, ThreadPool& pool) {
     step.run({arena, scratch.data(), pool});
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     if (i > 0) best = std::min(best, time.count());
+    if (time.count() > kHopeless * record) return time.count();
   }
   return best;
 }
@@ -186,7 +189,7 @@ std::unique_ptr<Step> lower(const NodeRef& node, LowerContext& context) {
       // A rule that expects a tenfold time is right enough not to try it.
       if (tactic->cost(problem, threads) > 10 * chosen->cost(problem, threads)) continue;
       const auto step = make(*tactic, tx, ty, tr);
-      const double time = step ? time_step(*step, arena.data(), context.pool()) : best;
+      const double time = step ? time_step(*step, arena.data(), context.pool(), best) : best;
       if (time < best) {
         best = time;
         chosen = tactic;
