@@ -46,23 +46,35 @@ std::vector<fs::path> annotations_of(const fs::path& folder) {
   return files;
 }
 
+// The lines of a small text file that are not empty; none when there is no such file.
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::vector<std::string> lines;
+  auto text = read_text(path.string(), kMaxListBytes);
+  if (!text.ok()) return lines;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.emplace_back(line);
+  }
+  return lines;
+}
+
 // Names of annotations in ImageSets/Main/<split>.txt, or nothing when there is no such file. A line
 // is `name`, or `name flag` with -1 for pictures that do not count.
 std::optional<std::vector<std::string>> split_names(const fs::path& folder,
                                                     const std::string& split) {
-  auto text = read_text((folder / "ImageSets" / "Main" / (split + ".txt")).string(), kMaxListBytes);
-  if (!text.ok()) return std::nullopt;
+  const fs::path path = folder / "ImageSets" / "Main" / (split + ".txt");
+  std::error_code failure;
+  if (!fs::exists(path, failure)) return std::nullopt;
   std::vector<std::string> names;
-  std::string_view rest = *text;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const size_t begin = line.find_first_not_of(" \t\r");
+  for (const std::string& line : lines_of(path)) {
+    const size_t begin = line.find_first_not_of(" \t");
     if (begin == line.npos) continue;
-    const size_t stop = std::min(line.find_first_of(" \t\r", begin), line.size());
-    if (line.substr(stop).find("-1") == line.npos)
-      names.emplace_back(line.substr(begin, stop - begin));
+    const size_t stop = std::min(line.find_first_of(" \t", begin), line.size());
+    if (line.find("-1", stop) == line.npos) names.push_back(line.substr(begin, stop - begin));
   }
   return names;
 }
@@ -169,6 +181,7 @@ Result<Listing> list_voc(const std::string& folder, const std::string& split,
   if (!wanted && !voc_splits(folder).empty()) {
     return error(Code::kNotFound, "{}: there is no ImageSets/Main/{}.txt", folder, split);
   }
+  if (listing.names.empty()) listing.names = lines_of(fs::path(folder) / "classes.txt");
   if (listing.names.empty()) {
     // All of the dataset's, so that every split numbers them alike.
     std::set<std::string> found;
