@@ -188,7 +188,9 @@ typedef struct ferry_step {
   const char* op;
   const char* kernel; /* what computes it: "winograd 4x4 avx512" */
   int64_t macs;
-  int64_t bytes; /* read and written, weights included: what must move at least */
+  int64_t bytes;        /* read and written, weights included: what must move at least */
+  int32_t dtype;        /* ferry_dtype: what it computes in */
+  int64_t layout_bytes; /* moved only to change layouts around it; not in `bytes` */
 } ferry_step;
 
 typedef struct ferry_plan_info {

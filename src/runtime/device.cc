@@ -168,7 +168,13 @@ std::vector<StepInfo> Plan::steps() const {
     ferry_step step{};
     step.size = sizeof step;
     device_->backend().plan_step(handle_, i, &step);
-    out.push_back({step.node, step.op, step.kernel, step.macs, step.bytes});
+    out.push_back({.node = step.node,
+                   .op = step.op,
+                   .kernel = step.kernel,
+                   .macs = step.macs,
+                   .bytes = step.bytes,
+                   .dtype = static_cast<graph::DType>(step.dtype),
+                   .layout_bytes = step.layout_bytes});
   }
   return out;
 }

@@ -51,7 +51,9 @@ class Device : public std::enable_shared_from_this<Device> {
 struct StepInfo {
   std::string node, op, kernel;
   int64_t macs = 0;
-  int64_t bytes = 0;
+  int64_t bytes = 0;                        // of operands and results
+  graph::DType dtype = graph::DType::kF32;  // what it computes in
+  int64_t layout_bytes = 0;  // moved only to change layouts, before and after; not in `bytes`
 };
 
 // A graph compiled for a device, with its packed weights. Immutable; shared by contexts and

@@ -87,12 +87,16 @@ void plan_step(const ferry_plan* plan, int32_t index, ferry_step* step) {
     if (node.input(i) != nullptr) count(*node.input(i));
   }
   for (size_t i = 0; i < node.outputs().size(); ++i) count(node.output(i));
+  const bool reads = !node.inputs().empty() && node.input(0) != nullptr;
+  const ferry_value& first = reads ? *node.input(0) : *node.output(0);
   *step = {.size = sizeof(ferry_step),
            .node = node.node().name,
            .op = node.node().op,
            .kernel = row.step->kernel.c_str(),
            .macs = node.node().macs,
-           .bytes = bytes};
+           .bytes = bytes,
+           .dtype = first.dtype,
+           .layout_bytes = row.step->layout_bytes};
 }
 
 ferry_code context_new(ferry_plan* plan, ferry_context** out) {

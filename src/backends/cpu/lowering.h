@@ -46,6 +46,7 @@ class Step {
 
   std::string kernel;        // for profiles
   size_t scratch_bytes = 0;  // of RunArgs::scratch
+  int64_t layout_bytes = 0;  // of ferry_step
 };
 
 // What a lowering may ask the plan that is being made.

@@ -223,6 +223,7 @@ class Compiler final : public LowerContext {
         out.picture = picture(id);
         out.scratch_offset = scratch;
         scratch += aligned(value(id).bytes);
+        step->layout_bytes += 2 * value(id).bytes;
       } else {
         out.offset = offset(id);
       }
