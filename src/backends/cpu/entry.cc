@@ -88,7 +88,7 @@ void plan_step(const ferry_plan* plan, int32_t index, ferry_step* step) {
   }
   for (size_t i = 0; i < node.outputs().size(); ++i) count(node.output(i));
   const bool reads = !node.inputs().empty() && node.input(0) != nullptr;
-  const ferry_value& first = reads ? *node.input(0) : *node.output(0);
+  const ferry_value& first = reads ? *node.input(0) : node.output(0);
   *step = {.size = sizeof(ferry_step),
            .node = node.node().name,
            .op = node.node().op,
