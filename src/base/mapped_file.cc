@@ -91,6 +91,10 @@ Result<PendingFile> PendingFile::create(const std::string& path) {
   const bool exists = ::stat(target.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode))
     return error(Code::kIo, "'{}' is a folder, not a file", path);
+  // Renaming asks the folder only; who protected the file meant it.
+  constexpr mode_t kAnyWrite = S_IWUSR | S_IWGRP | S_IWOTH;
+  if (exists && ((info.st_mode & kAnyWrite) == 0 || ::access(target.c_str(), W_OK) != 0))
+    return error(Code::kIo, "'{}' is write-protected", path);
   const Kind kind = exists && !S_ISREG(info.st_mode) ? Kind::kThrough : Kind::kReplace;
 
   // Hidden, so that what a killed process leaves is not taken for a result; short, so that it fits

@@ -84,6 +84,16 @@ TEST_F(WriteFile, AFolderIsRefused) {
   EXPECT_NE(status.error().message.find("is a folder"), std::string::npos);
 }
 
+TEST_F(WriteFile, AProtectedFileIsNotReplaced) {
+  const fs::path path = folder_ / "weights.pt";
+  ASSERT_TRUE(write_file(path.string(), "weights").ok());
+  fs::permissions(path, fs::perms::owner_read);
+  const Status status = write_file(path.string(), "json");
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("write-protected"), std::string::npos);
+  EXPECT_EQ(text_of(path), "weights");
+}
+
 // What a killed process leaves must not look like a result.
 TEST_F(WriteFile, TheTemporaryFileIsHiddenAndKeepsTheExtension) {
   auto pending = PendingFile::create((folder_ / "video.mp4").string());

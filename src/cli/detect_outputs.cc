@@ -11,6 +11,7 @@
 #include "base/csv.h"
 #include "base/mapped_file.h"
 #include "cli/label_row.h"
+#include "cli/print.h"
 #include "cli/run_folder.h"
 #include "vision/encode.h"
 
@@ -83,9 +84,10 @@ Status DetectOutputs::add(const std::string& path, std::string_view stem, vision
     json_->images.push_back(std::move(image));
   }
   if (options_.save_csv) {
-    for (const Detection& d : detections) {
+    // Lowest confidence first, as upstream writes them.
+    for (auto d = detections.rbegin(); d != detections.rend(); ++d) {
       csv_ += fmt::format("{},{},{:.2f}\n", csv_field(fs::path(path).filename().string()),
-                          csv_field(names_[static_cast<size_t>(d.class_id)]), d.confidence);
+                          csv_field(names_[static_cast<size_t>(d->class_id)]), d->confidence);
     }
   }
   const Detections whole = rounded(detections);
@@ -106,8 +108,9 @@ Status DetectOutputs::write_labels(std::string_view stem, const vision::Picture&
   }
   const std::string folder = options_.folder + "/labels";
   FERRY_CHECK_OK(make_folder(folder));
+  FERRY_CHECK_OK(write_file(fmt::format("{}/{}.txt", folder, stem), text));
   ++labels_written_;
-  return write_file(fmt::format("{}/{}.txt", folder, stem), text);
+  return {};
 }
 
 // The box, 2 % larger and with 10 pixels more on each side (upstream's save_one_box: gain 1.02, pad
@@ -157,18 +160,17 @@ void DetectOutputs::draw(vision::Picture& picture, const Detections& detections)
   if (const Status drawn = annotator_.draw(picture, boxes); !drawn.ok()) {
     static bool said = false;
     if (!std::exchange(said, true))
-      fmt::print(stderr, "ferry detect: warning: {}\n", drawn.error().message);
+      print(stderr, "ferry detect: warning: {}\n", drawn.error().message);
   }
 }
 
 Status DetectOutputs::save_picture(const vision::Picture& picture, const std::string& file_name) {
-  // Forms that cannot be written (GIF, TIFF) become PNG beside the name.
-  std::string path = options_.folder + "/" + file_name;
-  if (!vision::format_for(path).ok() || !vision::encode_picture(picture, path).ok()) {
-    path = fs::path(path).replace_extension(".png").string();
-    return vision::encode_picture(picture, path);
-  }
-  return {};
+  // Forms that cannot be written (GIF, TIFF), or not at this size, become PNG beside the name.
+  const std::string path = options_.folder + "/" + file_name;
+  Status written = vision::format_for(path).ok() ? vision::encode_picture(picture, path)
+                                                 : error(Code::kUnsupported, "not written here");
+  if (written.ok() || written.error().code == Code::kIo) return written;
+  return vision::encode_picture(picture, fs::path(path).replace_extension(".png").string());
 }
 
 Status DetectOutputs::finish() {

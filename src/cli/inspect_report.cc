@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "cli/print.h"
 #include "graph/op_def.h"
 
 namespace ferry::cli {
@@ -125,13 +126,6 @@ json file_json(const InspectedFile& file) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view text) {
-  std::string safe(text);
-  std::ranges::replace_if(
-      safe, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return safe;
-}
 
 Totals totals_of(const import::Model& model) {
   const Graph& graph = model.graph;

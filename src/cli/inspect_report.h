@@ -31,7 +31,4 @@ std::string json_report(const InspectedFile& file, const import::Model& model);
 // For a file that is no model: {"file", "bytes", "sha256", "error"}.
 std::string json_refusal(const InspectedFile& file, std::string_view why);
 
-// Text from a file made safe for a terminal: control characters become "?".
-std::string printable(std::string_view text);
-
 }  // namespace ferry::cli

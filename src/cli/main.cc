@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/print.h"
 #include "ferry/ferry.h"
 
 namespace ferry::cli {
@@ -76,7 +77,7 @@ std::string help(const CLI::App& app) {
 }
 
 int wrong_usage(std::string_view where, std::string_view what) {
-  fmt::print(stderr, "{}: {}\nTry '{} --help'.\n", where, what, where);
+  print(stderr, "{}: {}\nTry '{} --help'.\n", where, what, where);
   return kWrongUsage;
 }
 
@@ -84,11 +85,11 @@ int run(std::vector<std::string> arguments) {
   CLI::App app("", "ferry");
   if (arguments.empty() || arguments[0] == "-h" || arguments[0] == "--help" ||
       arguments[0] == "help") {
-    fmt::print(arguments.empty() ? stderr : stdout, "{}", help(app));
+    print(arguments.empty() ? stderr : stdout, "{}", help(app));
     return arguments.empty() ? kWrongUsage : kDone;
   }
   if (arguments[0] == "--version" || arguments[0] == "-V" || arguments[0] == "version") {
-    fmt::print("ferry {}\n", version());
+    print("ferry {}\n", version());
     return kDone;
   }
   const auto row =
@@ -109,7 +110,7 @@ int run(std::vector<std::string> arguments) {
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app.help());
+    print("{}", app.help());
     return kDone;
   } catch (const CLI::ParseError& error) {
     return wrong_usage(where, error.what());
@@ -130,6 +131,11 @@ bool interrupted() { return g_interrupted != 0; }
 int main(int argc, char** argv) {
   std::signal(SIGINT, ferry::cli::on_signal);
   std::signal(SIGTERM, ferry::cli::on_signal);
+  std::signal(SIGHUP, ferry::cli::on_signal);  // the terminal or connection is gone
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a write that fails, not the end of a run
-  return ferry::cli::run({argv + 1, argv + argc});
+  const int code = ferry::cli::run({argv + 1, argv + argc});
+  if ((std::fflush(stdout) == 0 && std::ferror(stdout) == 0) || code != ferry::cli::kDone)
+    return code;
+  ferry::cli::print(stderr, "ferry: cannot write to standard output\n");
+  return ferry::cli::kFailed;
 }

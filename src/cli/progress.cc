@@ -1,4 +1,5 @@
 #include "cli/progress.h"
+#include "cli/print.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ Progress::Progress(std::string_view what, int64_t total)
 Progress::~Progress() { clear(); }
 
 void Progress::clear() {
-  if (enabled_) fmt::print(stderr, "\r\x1b[K");
+  if (enabled_) print(stderr, "\r\x1b[K");
 }
 
 void Progress::update(int64_t done) {
@@ -29,14 +30,14 @@ void Progress::update(int64_t done) {
   const double seconds = std::chrono::duration<double>(now - start_).count();
   const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
   if (total_ <= 0) {
-    fmt::print(stderr, "\r{} {} [{:.1f}/s]\x1b[K", what_, done, rate);
+    print(stderr, "\r{} {} [{:.1f}/s]\x1b[K", what_, done, rate);
     return;
   }
   const auto filled =
       static_cast<size_t>(std::clamp<int64_t>(done * kBarWidth / total_, 0, kBarWidth));
   const double left = rate > 0 ? static_cast<double>(total_ - done) / rate : 0;
-  fmt::print(stderr, "\r{} {}/{} [{}{}] {:.1f}/s, {:.0f} s left\x1b[K", what_, done, total_,
-             std::string(filled, '#'), std::string(kBarWidth - filled, '.'), rate, left);
+  print(stderr, "\r{} {}/{} [{}{}] {:.1f}/s, {:.0f} s left\x1b[K", what_, done, total_,
+        std::string(filled, '#'), std::string(kBarWidth - filled, '.'), rate, left);
 }
 
 }  // namespace ferry::cli

@@ -8,7 +8,9 @@ extern "C" {
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "vision/libav.h"
 #include "vision/picture_orient.h"
@@ -43,6 +45,38 @@ struct Watchdog {
     return watchdog.stop.stop_requested() || watchdog.expired() ? 1 : 0;
   }
 };
+
+// Formats that name other files, which libav would open: a video that somebody sent does not say
+// what else is read on this machine.
+constexpr std::string_view kPlaylists[] = {"hls", "applehttp",         "concat", "dash", "imf",
+                                           "sdp", "webm_dash_manifest"};
+
+// "mov,mp4,m4a" -> its parts.
+std::vector<std::string_view> libav_names(std::string_view list) {
+  std::vector<std::string_view> names;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(','), list.size());
+    names.push_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return names;
+}
+
+Status refuse_playlist(const std::string& address) {
+  AVIOContext* bytes = nullptr;
+  if (avio_open(&bytes, address.c_str(), AVIO_FLAG_READ) < 0) return {};  // said when it is opened
+  const AVInputFormat* format = nullptr;
+  const int status = av_probe_input_buffer2(bytes, &format, address.c_str(), nullptr, 0, 0);
+  avio_closep(&bytes);
+  if (status < 0 || format == nullptr) return {};
+  for (const std::string_view name : libav_names(format->name)) {
+    if (std::ranges::find(kPlaylists, name) != std::end(kPlaylists)) {
+      return error(Code::kUnsupported,
+                   "this is a playlist ({}), which names other files; give those instead", name);
+    }
+  }
+  return {};
+}
 
 bool is_url(const std::string& source) { return source.find("://") != std::string::npos; }
 
@@ -142,6 +176,9 @@ Status VideoReader::State::open() {
     if (std::filesystem::is_directory(source, ignored))
       return error(Code::kIo, "this is a folder, not a video");
   }
+  // "file:" keeps a colon in a path from being taken for a protocol.
+  const std::string address = url ? source : "file:" + source;
+  if (!url) FERRY_CHECK_OK(refuse_playlist(address));
   watchdog.stop = options.stop;
   watchdog.timed = url;
   watchdog.start(options.open_timeout);
@@ -152,8 +189,6 @@ Status VideoReader::State::open() {
   AVDictionary* settings = nullptr;
   if (source.starts_with("rtsp"))
     av_dict_set(&settings, "rtsp_transport", options.rtsp_transport.c_str(), 0);
-  // "file:" keeps a colon in a path from being taken for a protocol.
-  const std::string address = url ? source : "file:" + source;
   int status =
       avformat_open_input(&format, address.c_str(), nullptr, &settings);  // frees on failure
   av_dict_free(&settings);

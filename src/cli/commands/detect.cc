@@ -11,6 +11,8 @@
 
 #include "cli/command.h"
 #include "cli/detect_outputs.h"
+#include "cli/options.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "ferry/ferry.h"
@@ -29,7 +31,7 @@ namespace {
 
 struct Arguments {
   std::string weights = "yolov5n.pt", source, cfg, device = "cpu", project = "runs/detect",
-              name = "exp", json;
+              name = "exp", json, ignored_data;
   std::vector<int64_t> imgsz;
   std::vector<int32_t> classes;
   std::vector<std::string> disable_passes, dump_passes;
@@ -119,7 +121,7 @@ class Run {
       say(fmt::format("image {}/{} {}: {}x{} {}, {:.1f}ms", w.index + 1, total_, w.path,
                       detector_->timing().input_height, detector_->timing().input_width,
                       summary(detections, detector_->class_names()), ms));
-      const fs::path file = unique_file(fs::path(w.path).filename());
+      const fs::path file = unique_file(w.path, fs::path(w.path).filename());
       Status saved = outputs_.add(w.path, file.stem().string(), w.picture, detections);
       if (saved.ok() && !arguments_.nosave) saved = outputs_.save_picture(w.picture, file.string());
       stop_unless(std::move(saved));
@@ -128,7 +130,8 @@ class Run {
 
   Status run_video(const vision::Source& source, size_t index) {
     FERRY_TRY(reader, vision::VideoReader::open(source.path, {.stride = arguments_.vid_stride}));
-    const fs::path file = unique_file(fs::path(source.path).filename().replace_extension(".mp4"));
+    const fs::path file =
+        unique_file(source.path, fs::path(source.path).filename().replace_extension(".mp4"));
     std::optional<vision::VideoWriter> writer;
     const int64_t expected = reader.info().frames / arguments_.vid_stride;
     int64_t frames = 0;
@@ -153,7 +156,8 @@ class Run {
                       detector_->timing().input_height, detector_->timing().input_width,
                       summary(*detections, detector_->class_names()),
                       detector_->timing().inference_ms));
-      const std::string stem = fmt::format("{}_{}", file.stem().string(), (*frame)->index + 1);
+      // Upstream counts the frames it has seen, whatever --vid-stride leaves out.
+      const std::string stem = fmt::format("{}_{}", file.stem().string(), frames);
       Status saved = outputs_.add(source.path, stem, picture, *detections, (*frame)->index);
       if (saved.ok() && !arguments_.nosave) {
         if (!writer) {
@@ -202,7 +206,7 @@ class Run {
     const bool saved =
         !arguments_.nosave || arguments_.save_txt || arguments_.save_crop || arguments_.save_csv;
     if (saved && seen_ > 0) say(fmt::format("Results saved to {}", folder_), Loud::kYes);
-    if (arguments_.save_txt)
+    if (arguments_.save_txt && outputs_.labels_written() > 0)
       say(fmt::format("{} labels saved to {}/labels", outputs_.labels_written(), folder_),
           Loud::kYes);
     if (outputs_.missing_glyphs()) {
@@ -222,9 +226,13 @@ class Run {
   }
 
   // Two inputs of one name (a/1.jpg, b/1.jpg) do not overwrite each other: 1.jpg, 1_2.jpg.
-  fs::path unique_file(const fs::path& name) {
+  // Nor does a result ever take the place of the file it was made from (--project . --name .).
+  fs::path unique_file(const fs::path& source, const fs::path& name) {
     fs::path file = name;
-    for (int number = 2; !taken_.insert(file.stem().string()).second; ++number) {
+    std::error_code failure;
+    for (int number = 2; !taken_.insert(file.stem().string()).second ||
+                         fs::equivalent(fs::path(folder_) / file, source, failure);
+         ++number) {
       file = fmt::format("{}_{}{}", name.stem().string(), number, name.extension().string());
     }
     return file;
@@ -243,11 +251,11 @@ class Run {
   void say(const std::string& line, Loud loud = Loud::kNo) {
     if (arguments_.quiet && loud == Loud::kNo) return;
     progress_->clear();
-    fmt::print(arguments_.json == "-" ? stderr : stdout, "{}\n", line);
+    print(arguments_.json == "-" ? stderr : stdout, "{}\n", printable(line));
   }
   void say_error(const std::string& line) {
     progress_->clear();
-    fmt::print(stderr, "ferry detect: {}\n", line);
+    print(stderr, "ferry detect: {}\n", printable(line));
   }
   // One input that cannot be read: said, counted, and the rest goes on.
   void fail(const std::string& why) {
@@ -279,18 +287,22 @@ class Run {
 
 int run(const Arguments& a) {
   const auto fail = [](const std::string& why) {
-    fmt::print(stderr, "ferry detect: {}\n", why);
+    print(stderr, "ferry detect: {}\n", why);
     return kFailed;
   };
   for (const std::vector<std::string>* names : {&a.disable_passes, &a.dump_passes}) {
     for (const std::string& name : *names) {
       if (name != "help") continue;
-      for (const std::string_view pass : passes::pass_names()) fmt::print("{}\n", pass);
+      for (const std::string_view pass : passes::pass_names()) print("{}\n", pass);
       return kDone;
     }
   }
   if (a.source.empty()) {
-    fmt::print(stderr, "ferry detect: --source is required\nTry 'ferry detect --help'.\n");
+    print(stderr, "ferry detect: --source is required\nTry 'ferry detect --help'.\n");
+    return kWrongUsage;
+  }
+  if (const std::string why = overwrites(a.json, {a.weights, a.cfg, a.source}); !why.empty()) {
+    print(stderr, "ferry detect: --json: {}\n", why);
     return kWrongUsage;
   }
   const auto sources = vision::find_sources(a.source);
@@ -310,7 +322,7 @@ int run(const Arguments& a) {
   auto detector = Detector::load(a.weights, load);
   if (!detector.ok()) return fail(detector.error().message);
   for (const std::string& warning : (*detector)->warnings())
-    fmt::print(stderr, "ferry detect: warning: {}\n", warning);
+    print(stderr, "ferry detect: warning: {}\n", warning);
   for (const int32_t id : a.classes) {
     if (id < 0 || static_cast<size_t>(id) >= (*detector)->class_names().size()) {
       return fail(fmt::format("--classes {}: the model has classes 0 to {}", id,
@@ -325,8 +337,8 @@ int run(const Arguments& a) {
     folder = *made;
   }
   if (!a.quiet) {
-    fmt::print(a.json == "-" ? stderr : stdout, "ferry {}, {}\n{}: {}\n", version(),
-               (*detector)->device(), a.weights, (*detector)->description());
+    print(a.json == "-" ? stderr : stdout, "ferry {}, {}\n{}: {}\n", version(),
+          (*detector)->device(), a.weights, (*detector)->description());
   }
   return Run(a, *std::move(detector), folder).run(*sources);
 }
@@ -338,21 +350,20 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option(
       "--source", a->source,
       "picture, video, folder, glob, list file (.txt), or - for a list on standard input");
-  app.add_option("--imgsz,--img,--img-size", a->imgsz,
-                 "input size in pixels: one side, or height and width")
-      ->expected(1, 2);
+  add_image_size(app, a->imgsz);
   app.add_flag("--rect,!--no-rect", a->rect,
                "smallest input that holds the picture (default), or the whole square");
   app.add_option("--conf-thres", a->conf_thres, "lowest confidence")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(fraction())
       ->capture_default_str();
   app.add_option("--iou-thres", a->iou_thres, "overlap above which the weaker box goes")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(fraction())
       ->capture_default_str();
   app.add_option("--max-det", a->max_det, "most boxes in a picture")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--classes", a->classes, "only these class numbers: --classes 0 2");
+  app.add_option("--classes", a->classes, "only these class numbers: --classes 0 2")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--agnostic-nms", a->agnostic_nms, "boxes of different classes suppress each other");
   app.add_flag("--augment", a->augment, "test-time augmentation: three scales, one mirrored");
   app.add_option("--device", a->device, "cpu")->capture_default_str();
@@ -381,12 +392,22 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--vid-stride", a->vid_stride, "take every n-th frame of a video")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
+  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)")
+      ->check(CLI::ExistingFile);
   app.add_flag("--tune", a->tune, "time candidate kernels on this machine first");
   app.add_option("--disable-pass", a->disable_passes,
-                 "leave out graph passes by name; help lists them");
+                 "leave out graph passes by name; `--disable-pass help` lists them")
+      ->check(pass_name());
   app.add_option("--dump-pass", a->dump_passes,
-                 "print the graph before and after passes; all, or names");
+                 "print the graph before and after passes; all, or names")
+      ->check(pass_name());
+  for (const char* flag : {"--half", "--dnn", "--view-img", "--visualize", "--update"}) {
+    app.add_flag_callback(
+        flag, [flag] { print(stderr, "ferry detect: warning: {} has no effect here\n", flag); },
+        "accepted for upstream's sake");
+  }
+  app.add_option("--data", a->ignored_data,
+                 "accepted for upstream's sake: the model has the names");
   app.add_flag("--quiet,-q", a->quiet, "only the closing lines");
   return [a] { return run(*a); };
 }

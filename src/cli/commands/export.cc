@@ -11,6 +11,8 @@
 
 #include "cli/command.h"
 #include "cli/inspect_report.h"
+#include "cli/options.h"
+#include "cli/print.h"
 #include "export/export_onnx.h"
 #include "ferry/ferry.h"
 #include "import/import.h"
@@ -84,17 +86,16 @@ Result<int> run(const Arguments& a) {
   }
   FERRY_TRY(model, import::import_model(a.weights, size));
   for (const std::string& warning : model.source.warnings) {
-    fmt::print(stderr, "ferry export: {}: {}\n", a.weights, printable(warning));
+    print(stderr, "ferry export: {}: {}\n", a.weights, printable(warning));
   }
   std::error_code unknown;
   const auto bytes = fs::file_size(a.weights, unknown);
-  fmt::print("{}: {}, {} class{}, {} parameters ({:.1f} MB)\n", a.weights,
-             printable(model.source.release.empty() ? model.source.format : model.source.release),
-             model.detector.nc, model.detector.nc == 1 ? "" : "es", model.source.params_fused,
-             megabytes(unknown ? 0 : static_cast<int64_t>(bytes)));
+  print("{}: {}, {} class{}, {} parameters ({:.1f} MB)\n", a.weights,
+        printable(model.source.release.empty() ? model.source.format : model.source.release),
+        model.detector.nc, model.detector.nc == 1 ? "" : "es", model.source.params_fused,
+        megabytes(unknown ? 0 : static_cast<int64_t>(bytes)));
   if (model.detector.head == import::Head::kNone) {
-    fmt::print(stderr, "ferry export: {}: no Detect layer is recognised: written as it is\n",
-               a.weights);
+    print(stderr, "ferry export: {}: no Detect layer is recognised: written as it is\n", a.weights);
   }
   FERRY_TRY(report, exporter::export_onnx(std::move(model),
                                           {.opset = a.opset,
@@ -104,21 +105,20 @@ Result<int> run(const Arguments& a) {
                                            .raw_heads = a.raw_heads,
                                            .producer_version = version()},
                                           path));
-  fmt::print("ONNX: opset {}, {} nodes, {}\n", a.opset, report.nodes, a.half ? "f16" : "f32");
-  fmt::print("  in   {}\n  out  {}\n", ports(report.inputs, a.dynamic),
-             ports(report.outputs, false));
-  fmt::print("saved as {} ({:.1f} MB) in {:.1f} s\n\n", path, megabytes(report.bytes),
-             seconds_since(start));
-  fmt::print("Detect:    ferry detect --weights {} --source PICTURE\n", shell_word(path));
-  fmt::print("Inspect:   ferry inspect {}\n", shell_word(path));
-  fmt::print("Visualize: https://netron.app\n");
+  print("ONNX: opset {}, {} nodes, {}\n", a.opset, report.nodes, a.half ? "f16" : "f32");
+  print("  in   {}\n  out  {}\n", ports(report.inputs, a.dynamic), ports(report.outputs, false));
+  print("saved as {} ({:.1f} MB) in {:.1f} s\n\n", path, megabytes(report.bytes),
+        seconds_since(start));
+  print("Detect:    ferry detect --weights {} --source PICTURE\n", shell_word(path));
+  print("Inspect:   ferry inspect {}\n", shell_word(path));
+  print("Visualize: https://netron.app\n");
   return kDone;
 }
 
 int report(const Arguments& a) {
   const auto code = run(a);
   if (code.ok()) return *code;
-  fmt::print(stderr, "ferry export: {}\n", printable(code.error().message));
+  print(stderr, "ferry export: {}\n", printable(code.error().message));
   return kFailed;
 }
 
@@ -129,10 +129,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
   app.add_option("--include,--format", a->formats, "what to write: onnx")->capture_default_str();
   app.add_option("--output,-o", a->output, "the file; default: the weights' name with .onnx");
-  app.add_option("--imgsz,--img,--img-size", a->imgsz,
-                 "input size in pixels: one side, or height and width")
-      ->expected(1, 2)
-      ->check(CLI::Range(1, 1 << 20));
+  add_image_size(app, a->imgsz);
   app.add_option("--batch-size,--batch", a->batch_size, "pictures a run")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));

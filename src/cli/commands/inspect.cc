@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "cli/command.h"
 #include "cli/inspect_report.h"
+#include "cli/print.h"
 #include "graph/text.h"
 #include "import/import.h"
 
@@ -25,7 +26,7 @@ struct Arguments {
 
 int run(const Arguments& a) {
   const auto fail = [](const std::string& why) {
-    fmt::print(stderr, "ferry inspect: {}\n", why);
+    print(stderr, "ferry inspect: {}\n", why);
     return kFailed;
   };
   InspectedFile file{.path = a.file};
@@ -42,13 +43,13 @@ int run(const Arguments& a) {
   }
   const auto model = import::import_model(a.file, options);
   if (!model.ok()) {
-    if (a.json) fmt::print("{}", json_refusal(file, model.error().message));
+    if (a.json) print("{}", json_refusal(file, model.error().message));
     return fail(printable(model.error().message));
   }
   if (a.graph) {
-    fmt::print("{}", graph::print(model->graph, graph::ConstantText::kElided));
+    print("{}", graph::print(model->graph, graph::ConstantText::kElided));
   } else {
-    fmt::print("{}", a.json ? json_report(file, *model) : text_report(file, *model));
+    print("{}", a.json ? json_report(file, *model) : text_report(file, *model));
   }
   return kDone;
 }

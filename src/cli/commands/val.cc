@@ -14,6 +14,8 @@
 #include "base/mapped_file.h"
 #include "cli/command.h"
 #include "cli/label_row.h"
+#include "cli/options.h"
+#include "cli/print.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "data/dataset.h"
@@ -51,7 +53,7 @@ struct Arguments {
   int64_t batch() const { return batch_size.value_or(speed() ? 1 : 32); }
 };
 
-void complain(const std::string& line) { fmt::print(stderr, "ferry val: {}\n", line); }
+void complain(const std::string& line) { print(stderr, "ferry val: {}\n", line); }
 
 // val_batch0_labels.jpg and val_batch0_pred.jpg, of the first batches.
 class BatchPages {
@@ -146,14 +148,18 @@ class Outputs {
     FERRY_CHECK_OK(write_file(folder_ + "/results.json", json));
     FERRY_CHECK_OK(write_file(folder_ + "/results.csv", eval::report_csv(report, dataset_.names)));
     if (a_.json == "-") {
-      fmt::print("{}", json);
+      print("{}", json);
     } else if (!a_.json.empty()) {
       FERRY_CHECK_OK(write_file(a_.json, json));
     }
     if (json_) FERRY_CHECK_OK(json_->close());
     if (!a_.plots) return {};
     FERRY_CHECK_OK(pages_.write());
-    return eval::write_plots(folder_, report.ultralytics, evaluation.confusion(), dataset_.names);
+    Status plotted =
+        eval::write_plots(folder_, report.ultralytics, evaluation.confusion(), dataset_.names);
+    if (plotted.ok() || plotted.error().code != Code::kUnsupported) return plotted;
+    complain("warning: no plots: " + plotted.error().message);  // no font is installed
+    return {};
   }
 
  private:
@@ -343,9 +349,7 @@ class Run {
   }
 
   // Standard output belongs to the JSON when it is asked for there.
-  void say(const std::string& line) const {
-    fmt::print(a_.json == "-" ? stderr : stdout, "{}\n", line);
-  }
+  void say(const std::string& line) const { print(a_.json == "-" ? stderr : stdout, "{}\n", line); }
   int threads() const {
     return a_.threads > 0 ? a_.threads : static_cast<int>(std::thread::hardware_concurrency());
   }
@@ -356,7 +360,11 @@ class Run {
 
 int run(const Arguments& a) {
   if (a.data.empty()) {
-    fmt::print(stderr, "ferry val: --data is required\nTry 'ferry val --help'.\n");
+    print(stderr, "ferry val: --data is required\nTry 'ferry val --help'.\n");
+    return kWrongUsage;
+  }
+  if (const std::string why = overwrites(a.json, {a.weights, a.cfg, a.data}); !why.empty()) {
+    print(stderr, "ferry val: --json: {}\n", why);
     return kWrongUsage;
   }
   auto code = Run(a).run();
@@ -375,25 +383,24 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--task", a->task, "split to evaluate, or speed: timing, upstream's settings")
       ->check(CLI::IsMember({"train", "val", "test", "speed"}))
       ->capture_default_str();
-  app.add_option("--imgsz,--img,--img-size", a->imgsz,
-                 "input size in pixels: one side, or height and width")
-      ->expected(1, 2);
+  add_image_size(app, a->imgsz);
   app.add_option("--batch-size,--batch", a->batch_size,
                  "pictures that share a rectangle (32; 1 for speed)")
       ->check(CLI::Range(1, 4096));
   app.add_flag("--rect,!--no-rect", a->rect,
                "the smallest rectangle that holds a batch (default), or the whole square");
   app.add_option("--conf-thres", a->conf_thres, "lowest confidence (0.001; 0.25 for speed)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(fraction());
   app.add_option("--iou-thres", a->iou_thres,
                  "overlap above which the weaker box goes (0.6; 0.45 for speed)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(fraction());
   app.add_option("--max-det", a->max_det, "most boxes in a picture")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_flag("--augment", a->augment, "test-time augmentation: three scales, one mirrored");
   app.add_flag("--single-cls", a->single_cls, "all classes count as one");
-  app.add_option("--classes", a->classes, "only these class numbers: --classes 0 2");
+  app.add_option("--classes", a->classes, "only these class numbers: --classes 0 2")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--verbose", a->verbose, "a line a class, however many there are");
   app.add_flag("--save-txt", a->save_txt, "labels/<name>.txt: class x y w h, parts of the picture");
   app.add_flag("--save-conf", a->save_conf, "the confidence too, in those files");
@@ -410,7 +417,8 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--name", a->name, "this run's folder in it; numbered when it exists")
       ->capture_default_str();
   app.add_flag("--exist-ok", a->exist_ok, "use the folder again instead of numbering");
-  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
+  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)")
+      ->check(CLI::ExistingFile);
   return [a] { return run(*a); };
 }
 

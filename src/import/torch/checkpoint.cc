@@ -105,10 +105,15 @@ Error describe_cut_archive(const Bytes& file) {
     ++absent;
     missing += size - (path == remains.cut_name ? std::min(size, remains.cut_bytes) : 0);
   }
+  if (absent == 0) {
+    return error(Code::kInvalid,
+                 "{}, only its last bytes are missing: all {} tensors' storages that its data.pkl "
+                 "names are there. Download or copy it again",
+                 cut, wanted.size());
+  }
   return error(Code::kInvalid,
                "{}. Its data.pkl names {} tensors' storages with {} bytes; {} of them ({} bytes) "
-               "are missing or cut, so at "
-               "least {} bytes did not arrive. Download or copy it again",
+               "are missing or cut, so at least {} bytes did not arrive. Download or copy it again",
                cut, wanted.size(), total, absent, missing, missing);
 }
 

@@ -38,7 +38,8 @@ Result<double> number_of(const Value& root, std::string_view key, double fallbac
   if (value == nullptr || value->is_none()) return fallback;
   const auto number = as_float(value);
   if (!number || !std::isfinite(*number) || *number <= 0 || *number > 1e6) {
-    return error(Code::kInvalid, "'{}' is {}, needs a positive number", key, describe(*value));
+    return error(Code::kInvalid, "'{}' is {}, needs a number above 0 and at most 1000000", key,
+                 describe(*value));
   }
   return *number;
 }
