@@ -19,7 +19,8 @@
 
 #include "base/mapped_file.h"
 #include "cli/command.h"
-#include "cli/inspect_report.h"
+#include "cli/options.h"
+#include "cli/print.h"
 #include "export/export_onnx.h"
 #include "ferry/ferry.h"
 #include "import/import.h"
@@ -76,7 +77,18 @@ class TemporaryFolder {
 // What is being done, on a terminal only.
 void show_progress(const std::string& what) {
   static const bool terminal = isatty(STDERR_FILENO) == 1;
-  if (terminal) fmt::print(stderr, "\r\033[K{}", what);
+  if (terminal) print(stderr, "\r\033[K{}", what);
+}
+
+// Messages of engines have lines, the last ones that the engine wrote.
+std::string printable_lines(std::string_view text) {
+  std::string safe;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    safe += (begin == 0 ? "" : "\n") + printable(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return safe;
 }
 
 int64_t height_of(const Arguments& a) { return a.imgsz.empty() ? 0 : a.imgsz.front(); }
@@ -109,7 +121,7 @@ class Bench {
     run_.machine = perf::this_machine();
     FERRY_TRY(model, import::import_model(a_.weights, import_options(1)));
     for (const std::string& warning : model.source.warnings) {
-      fmt::print(stderr, "ferry bench: {}: {}\n", a_.weights, printable(warning));
+      print(stderr, "ferry bench: {}: {}\n", a_.weights, printable(warning));
     }
     const graph::Shape input = model.graph.value(model.graph.inputs[0]).type.shape;
     if (input.size() == 4) height_ = input[2], width_ = input[3];
@@ -122,14 +134,14 @@ class Bench {
       files_ = files;
     }
     measure_peaks();
-    print(perf::machine_text(run_.machine, run_.peaks));
-    print(fmt::format("model    {}: {}, {}x{}\n", a_.weights, description_, width_, height_));
+    say(perf::machine_text(run_.machine, run_.peaks));
+    say(fmt::format("model    {}: {}, {}x{}\n", a_.weights, description_, width_, height_));
     for (const int64_t batch : a_.batches) {
       FERRY_CHECK_OK(convert(batch));
       for (const int threads : a_.threads) FERRY_CHECK_OK(measure(batch, threads));
     }
     if (run_.rows.size() > 1 || !a_.peers.empty()) {
-      print("\n" + perf::table_text(run_.rows));
+      say("\n" + perf::table_text(run_.rows));
     }
     FERRY_CHECK_OK(save(a_.json, &perf::json_text));
     FERRY_CHECK_OK(save(a_.csv, &perf::csv));
@@ -139,17 +151,17 @@ class Bench {
 
  private:
   // For people; where a file goes to standard output, that is all that goes there.
-  void print(const std::string& text) const {
+  void say(const std::string& text) const {
     const bool taken = a_.json == "-" || a_.csv == "-" || a_.markdown == "-";
     show_progress("");
-    fmt::print(taken ? stderr : stdout, "{}", text);
+    print(taken ? stderr : stdout, "{}", text);
     std::fflush(stdout);
   }
 
   Status save(const std::string& path, std::string (*text)(const perf::BenchRun&)) const {
     if (path.empty()) return {};
     if (path != "-") return write_file(path, std::string_view(text(run_)));
-    fmt::print("{}", text(run_));
+    print("{}", text(run_));
     return {};
   }
 
@@ -267,7 +279,7 @@ class Bench {
       if (engine.refused.empty()) continue;
       refused_ = true;
       show_progress("");
-      fmt::print(stderr, "ferry bench: {}\n", printable(engine.refused));
+      print(stderr, "ferry bench: {}\n", printable_lines(engine.refused));
     }
     run_.rows.push_back({.model = fs::path(a_.weights).stem().string(),
                          .description = description_,
@@ -277,7 +289,7 @@ class Bench {
                                  : a_.raw      ? "raw network"
                                                : "network",
                          .result = std::move(result)});
-    print("\n" + perf::row_text(run_.rows.back()));
+    say("\n" + perf::row_text(run_.rows.back()));
     return record();
   }
 
@@ -333,7 +345,7 @@ int run(Arguments a) {
   if (a.wait < 0) a.wait = a.peers.empty() ? 0 : 1;
   const auto fail = [](const Error& why) {
     show_progress("");
-    fmt::print(stderr, "ferry bench: {}\n", printable(why.message));
+    print(stderr, "ferry bench: {}\n", printable_lines(why.message));
     return kFailed;
   };
   if (const Status valid = check(a); !valid.ok()) return fail(valid.error());
@@ -349,10 +361,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--weights", a->weights, "a YOLOv5 .pt, an .onnx or a model .yaml")
       ->capture_default_str();
   app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
-  app.add_option("--imgsz,--img,--img-size", a->imgsz,
-                 "input size in pixels: one side, or height and width")
-      ->expected(1, 2)
-      ->check(CLI::Range(1, 1 << 20));
+  add_image_size(app, a->imgsz);
   app.add_option("--batch-size", a->batches, "pictures a run; several: 1,4,8")
       ->delimiter(',')
       ->capture_default_str()
