@@ -19,7 +19,7 @@ void print(std::FILE* to, fmt::format_string<Args...> format, Args&&... args) {
 
 template <class... Args>
 void print(fmt::format_string<Args...> format, Args&&... args) {
-  print(stdout, format, std::forward<Args>(args)...);
+  cli::print(stdout, format, std::forward<Args>(args)...);  // qualified: not fmt::print
 }
 
 // Text from a file made safe for a terminal: control characters become "?".
