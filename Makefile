@@ -1,7 +1,7 @@
 # Everything that a person or CI does here, by name. The work is done by the scripts in tools/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help setup build demo test asan tsan fuzz format format-check bench clean
+.PHONY: help setup build demo test asan tsan fuzz format format-check bench bench-peers bench-table clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -35,9 +35,15 @@ format: setup ## format the C++ sources in place
 format-check: setup ## fail when a C++ source is not formatted
 	@tools/format.sh --check
 
-bench: setup ## build the benchmarks, in build/bench; tools/peers/README.md compares with other engines
+bench: setup ## build the benchmarks of kernels and post-processing, in build/bench; for whole models: build/ferry bench
 	@tools/build.sh release all
 	@ls build/bench/*_bench
+
+bench-peers: setup ## install the engines that `ferry bench --peers` compares with, in build/peers-venv (6 GB)
+	@tools/bench_peers.sh
+
+bench-table: build ## measure what docs/performance.md lacks for this commit and write it (20 minutes, on an idle machine)
+	@bench/run_table.py
 
 clean: ## remove what the targets above have built (not runs/)
 	rm -rf build build-debug build-asan build-tsan build-fuzz

@@ -161,7 +161,7 @@ class Bench {
   Status save(const std::string& path, std::string (*text)(const perf::BenchRun&)) const {
     if (path.empty()) return {};
     if (path != "-") return write_file(path, std::string_view(text(run_)));
-    print("{}", text(run_));
+    print(stdout, "{}", text(run_));
     return {};
   }
 
@@ -326,6 +326,10 @@ Status check(const Arguments& a) {
   if (a.end_to_end != !a.source.empty()) {
     return error(Code::kInvalid, "--end-to-end and --source PICTURE need each other");
   }
+  for (const std::string& output : {a.json, a.csv, a.markdown, a.record}) {
+    const std::string why = overwrites(output, {a.weights, a.cfg, a.source});
+    if (!why.empty()) return error(Code::kInvalid, "{}", why);
+  }
   if (!a.peers.empty() && (a.end_to_end || a.streams > 1 || a.raw)) {
     return error(Code::kUnsupported,
                  "--peers compares one stream of the network with its decoding: without "
@@ -412,7 +416,8 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--tune", a->tune, "time candidate kernels while loading");
   app.add_flag("--raw", a->raw, "the network without the decoding of its head");
   app.add_option("--disable-pass", a->disable_passes, "leave a pass out, for debugging")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(pass_name());
   app.add_option("--json", a->json, "write everything, every time too, to this file; -: print it");
   app.add_option("--csv", a->csv, "write a line for each row and engine");
   app.add_option("--markdown", a->markdown, "write a table");
