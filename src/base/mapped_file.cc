@@ -81,14 +81,17 @@ MappedFile::~MappedFile() {
 Result<PendingFile> PendingFile::create(const std::string& path) {
   if (path.empty()) return error(Code::kInvalid, "a file to write needs a name");
   std::error_code failure;
-  // Through links, so that they go on being links; also through those that lead to nothing yet.
-  fs::path followed = path;
-  for (int links = 0; links < kMaxLinks && fs::is_symlink(followed, failure); ++links) {
-    followed = followed.parent_path() / fs::read_symlink(followed, failure);
-  }
-  std::string target = followed.string();
   struct stat info = {};
-  const bool exists = ::stat(target.c_str(), &info) == 0;
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  std::string target = path;
+  if (!exists || S_ISREG(info.st_mode)) {
+    // Through links, so that they go on being links; also through those that lead to nothing yet.
+    fs::path followed = path;
+    for (int links = 0; links < kMaxLinks && fs::is_symlink(followed, failure); ++links) {
+      followed = followed.parent_path() / fs::read_symlink(followed, failure);
+    }
+    target = followed.string();
+  }
   if (exists && S_ISDIR(info.st_mode))
     return error(Code::kIo, "'{}' is a folder, not a file", path);
   // Renaming asks the folder only; who protected the file meant it.

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMaxYamlBytes = int64_t{64} << 20;
+constexpr int64_t kMaxYamlBytes = int64_t{4} << 20;
 constexpr int64_t kMaxClasses = 100'000;
 constexpr const char* kSplits[] = {"train", "val", "test"};
 
@@ -106,8 +106,14 @@ Result<DataYaml> read_data_yaml(const std::string& path, const std::string& spli
     for (const std::string& want : wanted) {
       std::string tried;
       bool found = false;
-      for (const fs::path& base : bases_of(root, path)) {
-        const fs::path candidate = (base / want).lexically_normal();
+      std::vector<fs::path> candidates;
+      for (const fs::path& base : bases_of(root, path)) candidates.push_back(base / want);
+      // Roboflow writes ../valid/images where valid/images is meant; upstream mends it too.
+      if (want.starts_with("../"))
+        for (const fs::path& base : bases_of(root, path))
+          candidates.push_back(base / want.substr(3));
+      for (const fs::path& named : candidates) {
+        const fs::path candidate = named.lexically_normal();
         std::error_code failure;
         if (fs::exists(candidate, failure)) {
           data.sources.push_back(candidate.string());
@@ -135,8 +141,8 @@ Result<std::vector<std::string>> data_yaml_splits(const std::string& path) {
   std::vector<std::string> splits;
   for (const char* split : kSplits) {
     const YAML::Node given = root[split];
-    if (given && !given.IsNull() &&
-        given.size() + (given.IsScalar() ? given.Scalar().size() : 0) > 0)
+    if (!given) continue;
+    if ((given.IsScalar() && !given.Scalar().empty()) || (given.IsSequence() && given.size() > 0))
       splits.emplace_back(split);
   }
   return splits;

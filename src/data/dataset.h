@@ -90,17 +90,19 @@ struct OpenOptions {
   bool cache = true;                    // in $XDG_CACHE_HOME/ferry or ~/.cache/ferry
   int threads = 1;                      // that decode pictures
   std::string images = {};              // (optional) the folder of a COCO json's pictures
-  std::vector<std::string> names = {};  // (optional) the classes of a VOC dataset, in order
+  std::vector<std::string> names = {};  // (optional) the classes, in order; before what files say
   // (optional) Called now and then with pictures seen and in all; false stops with kCancelled.
   std::function<bool(int64_t done, int64_t total)> progress = {};
 };
 
 // Opens one split of the dataset that `path` names:
 //   data.yaml      `path`, train/val/test: a folder, a list file, a COCO json, or a list of them
-//   folder         with Annotations/: VOC; else pictures, their labels beside them or in ../labels
+//   folder         with a data.yaml; with Annotations/: VOC; with
+//   annotations/instances_<split>.json:
+//                  COCO; else pictures, their labels beside them or in ../labels
 //   .json          COCO instances; pictures are looked for in `images`, beside it and in images/
 //   .txt           a list of pictures
-// Relative names are looked up from `path`, then from the yaml's folder. Fails with kNotFound,
+// Relative names are looked up from the yaml's `path`, then from its folder. Fails with kNotFound,
 // kInvalid or kIo for what makes the whole unusable, and when no sound picture is left.
 Result<Dataset> open_dataset(const std::string& path, const OpenOptions& options = {});
 

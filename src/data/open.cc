@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "base/mapped_file.h"
@@ -14,39 +15,70 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSplits[] = {"train", "val", "test"};
 constexpr size_t kMaxProblems = 100'000;  // listed; all are counted
 
-bool has_suffix(const std::string& path, std::string_view suffix) {
-  std::string extension = fs::path(path).extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == suffix;
+bool is_yaml(const fs::path& path) { return has_suffix(path, ".yaml") || has_suffix(path, ".yml"); }
+
+// The data.yaml that a folder holds, or empty.
+std::string yaml_in(const std::string& folder) {
+  std::error_code failure;
+  for (const char* name : {"data.yaml", "dataset.yaml", "data.yml"}) {
+    const fs::path path = fs::path(folder) / name;
+    if (fs::is_regular_file(path, failure)) return path.string();
+  }
+  return {};
 }
 
-bool is_yaml(const std::string& path) {
-  return has_suffix(path, ".yaml") || has_suffix(path, ".yml");
+bool is_voc(const std::string& folder) {
+  std::error_code failure;
+  return fs::is_directory(fs::path(folder) / "Annotations", failure);
+}
+
+// Any of train, val, test for which the folder has a COCO json.
+std::vector<std::string> coco_splits(const std::string& folder) {
+  std::vector<std::string> splits;
+  for (const char* split : kSplits)
+    if (!find_coco(folder, split).empty()) splits.emplace_back(split);
+  return splits;
+}
+
+Result<Listing> list_yaml(const std::string& path, const OpenOptions& options) {
+  FERRY_TRY(yaml, read_data_yaml(path, options.split));
+  const std::vector<std::string>& names = options.names.empty() ? yaml.names : options.names;
+  if (yaml.sources.size() == 1 && has_suffix(yaml.sources[0], ".json"))
+    return list_coco(yaml.sources[0], options.images, names);
+  for (const std::string& source : yaml.sources) {
+    if (!has_suffix(source, ".json")) continue;
+    return error(Code::kInvalid, "{}: `{}:` names {} among others; a COCO json has to stand alone",
+                 path, options.split, source);
+  }
+  return list_yolo(yaml.sources, names);
+}
+
+Result<Listing> list_folder(const std::string& path, const OpenOptions& options) {
+  if (const std::string yaml = yaml_in(path); !yaml.empty()) return list_yaml(yaml, options);
+  if (is_voc(path)) return list_voc(path, options.split, options.names);
+  if (const std::string json = find_coco(path, options.split); !json.empty())
+    return list_coco(json, options.images, options.names);
+  if (!coco_splits(path).empty()) {
+    return error(Code::kNotFound, "{}: there is no annotations/instances_{}.json", path,
+                 options.split);
+  }
+  return list_yolo({path}, options.names);
 }
 
 Result<Listing> list(const std::string& path, const OpenOptions& options) {
   std::error_code failure;
-  if (fs::is_directory(path, failure)) {
-    if (fs::is_directory(fs::path(path) / "Annotations", failure))
-      return list_voc(path, options.split, options.names);
-    return list_yolo({path}, options.names);
-  }
+  if (fs::is_directory(path, failure)) return list_folder(path, options);
   if (!fs::exists(path, failure)) return error(Code::kNotFound, "{}: no such file or folder", path);
-  if (has_suffix(path, ".json")) return list_coco(path, options.images);
+  if (has_suffix(path, ".json")) return list_coco(path, options.images, options.names);
   if (has_suffix(path, ".txt")) return list_yolo({path}, options.names);
-  if (!is_yaml(path)) {
-    return error(Code::kInvalid,
-                 "{}: not a dataset: needs a data.yaml, a COCO json, a list of pictures (.txt), a "
-                 "VOC folder or a folder of pictures",
-                 path);
-  }
-  FERRY_TRY(yaml, read_data_yaml(path, options.split));
-  if (yaml.sources.size() == 1 && has_suffix(yaml.sources[0], ".json"))
-    return list_coco(yaml.sources[0], options.images);
-  return list_yolo(yaml.sources, yaml.names);
+  if (is_yaml(path)) return list_yaml(path, options);
+  return error(Code::kInvalid,
+               "{}: not a dataset: needs a data.yaml, a COCO json, a list of pictures (.txt), a "
+               "VOC folder or a folder of pictures",
+               path);
 }
 
 // The number that is the file's name, or nothing.
@@ -135,8 +167,11 @@ class Gathering {
     return true;
   }
 
-  void add_labels(Labels& labels, bool single_class) {
+  void add_labels(Entry& entry, const PictureFacts& facts, bool single_class) {
     Summary& s = dataset_.summary;
+    Labels& labels = entry.labels;
+    // The picture itself says how large it is.
+    if (dataset_.format != Format::kYolo && entry.said_width == 0) judge_pixels(entry, facts);
     s.unlabelled += !labels.has_file;
     s.windows_text += labels.windows_text;
     s.backgrounds += labels.labels.empty();
@@ -150,6 +185,20 @@ class Gathering {
   }
 
  private:
+  static void judge_pixels(Entry& entry, const PictureFacts& facts) {
+    std::vector<Label> good;
+    for (Label& label : entry.labels.labels) {
+      std::optional<Problem> problem = judge_pixel_box(label, facts.width, facts.height);
+      if (!problem) {
+        good.push_back(std::move(label));
+        continue;
+      }
+      problem->where = fmt::format("{}: a box", entry.picture);
+      entry.labels.problems.push_back(*std::move(problem));
+    }
+    entry.labels.labels = std::move(good);
+  }
+
   Dataset& dataset_;
 };
 
@@ -191,6 +240,39 @@ std::string_view name_of(Trouble trouble) {
   return {};
 }
 
+bool has_suffix(const fs::path& path, std::string_view suffix) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == suffix;
+}
+
+std::vector<fs::directory_entry> files_in(const fs::path& folder) {
+  std::vector<fs::directory_entry> entries;
+  std::error_code failure;
+  for (fs::directory_iterator at(folder, failure); !failure && at != fs::directory_iterator();
+       at.increment(failure)) {
+    entries.push_back(*at);
+  }
+  std::ranges::sort(entries, {}, [](const fs::directory_entry& e) -> const std::string& {
+    return e.path().native();
+  });
+  return entries;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
 Result<std::string> read_text(const std::string& path, int64_t max_bytes) {
   FERRY_TRY(file, MappedFile::open(path));
   const std::span<const std::byte> bytes = file->bytes();
@@ -217,7 +299,7 @@ Result<Dataset> open_dataset(const std::string& path, const OpenOptions& options
   int32_t most = -1;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!gathering.add_picture(entries[i], facts[i])) continue;
-    gathering.add_labels(entries[i].labels, options.single_class);
+    gathering.add_labels(entries[i], facts[i], options.single_class);
     for (const Label& label : entries[i].labels.labels) most = std::max(most, label.class_id);
     dataset.samples.push_back({.path = entries[i].picture,
                                .width = facts[i].width,
@@ -251,13 +333,19 @@ Result<Dataset> open_dataset(const std::string& path, const OpenOptions& options
 
 Result<std::vector<std::string>> splits_of(const std::string& path) {
   std::error_code failure;
-  if (fs::is_directory(fs::path(path) / "Annotations", failure)) {
-    std::vector<std::string> splits = voc_splits(path);
-    if (!splits.empty()) return splits;
-  } else if (is_yaml(path)) {
-    return data_yaml_splits(path);
+  std::vector<std::string> splits;
+  if (is_yaml(path)) return data_yaml_splits(path);
+  if (fs::is_directory(path, failure)) {
+    if (const std::string yaml = yaml_in(path); !yaml.empty()) return data_yaml_splits(yaml);
+    splits = is_voc(path) ? voc_splits(path) : coco_splits(path);
+  } else {
+    // instances_train2017.json
+    const std::string name = fs::path(path).filename().string();
+    for (const char* split : kSplits)
+      if (splits.empty() && name.find(split) != name.npos) splits.emplace_back(split);
   }
-  return std::vector<std::string>{"val"};
+  if (splits.empty()) splits.emplace_back("val");
+  return splits;
 }
 
 }  // namespace ferry::data

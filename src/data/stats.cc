@@ -39,6 +39,11 @@ Stats stats_of(const Dataset& dataset) {
       size_t bin = 0;
       for (double limit = 8; bin + 1 < stats.by_side.size() && side >= limit; limit *= 2) ++bin;
       ++stats.by_side[bin];
+      bin = 0;
+      for (double limit = 0.25; bin + 1 < stats.by_aspect.size() && height >= limit * width;
+           limit *= 2)
+        ++bin;
+      ++stats.by_aspect[bin];
     }
   }
   if (stats.pictures > 0)

@@ -23,6 +23,8 @@ struct Stats {
   std::array<int64_t, 3> by_area = {};
   // The longer side once the picture is brought to 640: below 8, 16, 32, 64, 128, 256, 512, above.
   std::array<int64_t, 8> by_side = {};
+  // Height to width: below 1/4, 1/2, 1, 2, 4, above.
+  std::array<int64_t, 6> by_aspect = {};
   double boxes_a_picture = 0;                   // mean
   int64_t most_boxes = 0;                       // in one picture
   int64_t smallest_side = 0, largest_side = 0;  // of a picture, pixels

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "base/mapped_file.h"
 
@@ -19,9 +21,21 @@ using nlohmann::ordered_json;
 
 constexpr double kSameBox = 0.5;  // pixels that an outline's hull may differ from its box
 
-double rounded(double value, double steps) { return std::round(value * steps) / steps; }
-double pixels(double value) { return rounded(value, 1e6); }
-double part(double value) { return rounded(value, 1e10); }
+// A pixel coordinate: to two places when it differs from that by arithmetic only.
+double pixels(double value) {
+  const double hundredth = std::round(value * 100) / 100;
+  return std::abs(hundredth - value) < 1e-8 ? hundredth : value;
+}
+
+// A part of the picture: the fewest digits that differ from it by arithmetic only.
+std::string part(double value) {
+  if (std::string text = fmt::format("{}", value); text.size() <= 12) return text;
+  for (int digits = 1; digits < 17; ++digits) {
+    std::string text = fmt::format("{:.{}g}", value, digits);
+    if (std::abs(std::strtod(text.c_str(), nullptr) - value) <= 2e-15) return text;
+  }
+  return fmt::format("{}", value);
+}
 
 Status make_folders(const fs::path& folder) {
   std::error_code failure;
@@ -149,6 +163,7 @@ class Writer {
 
   std::string yolo_rows(const Sample& sample) {
     std::string rows;
+    std::set<std::tuple<int32_t, double, double, double, double>> seen;
     for (const Label& label : sample.labels) {
       if (label.crowd) {
         ++written_.crowds_lost;
@@ -156,13 +171,15 @@ class Writer {
       }
       ++written_.boxes;
       written_.difficult_lost += label.difficult || label.truncated;
+      written_.doubled +=
+          !seen.insert({label.class_id, label.x, label.y, label.width, label.height}).second;
       rows += fmt::format("{}", label.class_id);
       if (const std::vector<double>* polygon = outline_of(label, sample)) {
-        for (const double value : *polygon) rows += fmt::format(" {}", part(value));
+        for (const double value : *polygon) rows += ' ' + part(value);
       } else {
         written_.outlines_lost += !label.polygons.empty();
         for (const double value : {label.x, label.y, label.width, label.height})
-          rows += fmt::format(" {}", part(value));
+          rows += ' ' + part(value);
       }
       rows += '\n';
     }
@@ -210,7 +227,6 @@ class Writer {
                                int64_t category) {
     const auto w = static_cast<double>(sample.width), h = static_cast<double>(sample.height);
     ++written_.boxes;
-    written_.difficult_lost += label.difficult || label.truncated;
     ordered_json segmentation = ordered_json::array();
     for (const std::vector<double>& polygon : label.polygons) {
       ordered_json points = ordered_json::array();
@@ -219,15 +235,18 @@ class Writer {
       segmentation.push_back(std::move(points));
     }
     const double width = label.width * w, height = label.height * h;
-    return {{"id", id},
-            {"image_id", sample.image_id},
-            {"category_id", category},
-            {"bbox",
-             {pixels(label.x * w - width / 2), pixels(label.y * h - height / 2), pixels(width),
-              pixels(height)}},
-            {"area", pixels(label.area > 0 ? label.area : width * height)},
-            {"iscrowd", label.crowd ? 1 : 0},
-            {"segmentation", std::move(segmentation)}};
+    ordered_json annotation = {{"id", id},
+                               {"image_id", sample.image_id},
+                               {"category_id", category},
+                               {"bbox",
+                                {pixels(label.x * w - width / 2), pixels(label.y * h - height / 2),
+                                 pixels(width), pixels(height)}},
+                               {"area", label.area > 0 ? label.area : pixels(width * height)},
+                               {"iscrowd", label.crowd ? 1 : 0},
+                               {"segmentation", std::move(segmentation)}};
+    if (label.difficult) annotation["difficult"] = 1;
+    if (label.truncated) annotation["truncated"] = 1;
+    return annotation;
   }
 
   Status write_voc(std::span<const SplitView> splits) {
@@ -236,8 +255,11 @@ class Writer {
     const std::vector<std::string>& classes = splits[0].dataset->names;
     std::string list;
     for (const std::string& name : classes) {
-      if (name.find_first_of("\n\r") != name.npos)
-        return error(Code::kInvalid, "VOC has no class names with line ends: {}", quoted(name));
+      // What XML trims or a list of names cannot hold.
+      const bool trimmed = name.empty() || std::isspace(static_cast<unsigned char>(name.front())) ||
+                           std::isspace(static_cast<unsigned char>(name.back()));
+      if (trimmed || std::ranges::any_of(name, [](char c) { return c >= 0 && c < 0x20; }))
+        return error(Code::kInvalid, "VOC cannot hold the class name {}", quoted(name));
       list += name + "\n";
     }
     FERRY_CHECK_OK(write_file((folder_ / "classes.txt").string(), list));

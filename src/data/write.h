@@ -2,10 +2,13 @@
 // hold is counted, never dropped in silence.
 //
 //   yolo   data.yaml, images/<split>/, labels/<split>/*.txt; outlines as rows of points
-//   coco   annotations/instances_<split>.json, images/<split>/; outlines as segmentation
+//   coco   annotations/instances_<split>.json, images/<split>/; outlines as segmentation, VOC's
+//          marks as `difficult` and `truncated`, which other readers skip
 //   voc    Annotations/*.xml, JPEGImages/, ImageSets/Main/<split>.txt, classes.txt; boxes only
 //
-// Numbers are written so that the way back gives them again: pixels to 1e-6, parts to 1e-10.
+// Numbers are written so that there and back gives the same: whole pixels, and pixels to two
+// places, come back exactly, and so do parts of up to 14 places; others to 1e-14 of the picture.
+// (A part that falls within 1e-8 pixels of such a pixel by chance comes back to 1e-8 pixels.)
 #pragma once
 
 #include <cstdint>
@@ -35,6 +38,7 @@ struct Written {
   int64_t crowds_lost = 0;     // left out: the form has no crowds
   int64_t difficult_lost = 0;  // VOC's marks that the form has not
   int64_t renamed = 0;         // pictures whose name was taken
+  int64_t doubled = 0;         // equal boxes in one picture, of which a YOLO reader keeps one
 };
 
 struct SplitView {

@@ -1,9 +1,12 @@
 // YOLO txt: pictures by folder or list, and for each a label file with the same name (Ultralytics
 // YOLOv5 v7.0, utils/dataloaders.py: img2label_paths, LoadImagesAndLabels).
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/mapped_file.h"
 #include "data/labels.h"
@@ -30,60 +33,79 @@ fs::path label_path(const fs::path& picture) {
   return label.replace_extension(".txt");
 }
 
-Status add_folder(const std::string& folder, std::set<std::string>& pictures) {
-  std::error_code failure;
-  fs::recursive_directory_iterator at(folder,
-                                      fs::directory_options::skip_permission_denied |
-                                          fs::directory_options::follow_directory_symlink,
-                                      failure);
-  if (failure) return error(Code::kIo, "cannot read folder {}: {}", folder, failure.message());
-  for (; at != fs::recursive_directory_iterator(); at.increment(failure)) {
-    if (failure) return error(Code::kIo, "cannot read folder {}: {}", folder, failure.message());
-    if (at.depth() > 64) at.disable_recursion_pending();  // a link to a folder above
-    const std::string path = at->path().string();
-    if (vision::has_picture_suffix(path) && !at->is_directory(failure)) pictures.insert(path);
-  }
-  return {};
-}
-
-Status add_list(const std::string& list, std::set<std::string>& pictures) {
-  FERRY_TRY(text, read_text(list, kMaxListBytes));
-  std::string_view rest = text;
-  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
-  const fs::path here = fs::path(list).parent_path();
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-    if (line.empty() || line.starts_with('#')) continue;
-    const fs::path named(line);
+// Collects the pictures that sources name.
+class Collector {
+ public:
+  Status add(const std::string& source) {
     std::error_code failure;
-    // Upstream: `./` is the list's folder, all else the working folder's. Ours may be either.
-    const bool from_here =
-        named.is_absolute() || line.starts_with("./") || !fs::exists(named, failure);
-    pictures.insert(((from_here ? here : fs::path()) / named).lexically_normal().string());
+    if (fs::is_directory(source, failure)) return add_folder(source);
+    if (!vision::has_picture_suffix(source)) return add_list(source);
+    pictures_.insert(source);
+    return {};
   }
-  return {};
-}
+  const std::set<std::string>& pictures() const { return pictures_; }
+
+ private:
+  // With the folders in it; each is entered once, whatever links lead to it.
+  Status add_folder(const std::string& top) {
+    std::error_code failure;
+    fs::directory_iterator readable(top, failure);
+    if (failure) return error(Code::kIo, "cannot read folder {}: {}", top, failure.message());
+    std::vector<fs::path> folders{top};
+    while (!folders.empty()) {
+      const fs::path folder = std::move(folders.back());
+      folders.pop_back();
+      struct stat status = {};
+      if (stat(folder.c_str(), &status) != 0) continue;
+      if (!entered_.emplace(status.st_dev, status.st_ino).second) continue;
+      for (const fs::directory_entry& entry : files_in(folder)) {
+        if (entry.is_directory(failure)) {
+          folders.push_back(entry.path());
+        } else if (vision::has_picture_suffix(entry.path().native())) {
+          pictures_.insert(entry.path().native());
+        }
+      }
+    }
+    return {};
+  }
+
+  Status add_list(const std::string& list) {
+    FERRY_TRY(text, read_text(list, kMaxListBytes));
+    if (text.find('\0') != text.npos)
+      return error(Code::kInvalid, "{}: not a list of pictures: it holds zero bytes", list);
+    const fs::path here = fs::path(list).parent_path();
+    for (std::string_view line : lines_of(text)) {
+      while (line.ends_with(' ') || line.ends_with('\t')) line.remove_suffix(1);
+      if (line.empty() || line.starts_with('#')) continue;
+      const fs::path named(line);
+      std::error_code failure;
+      // Upstream: `./` is the list's folder, all else the working folder's. Ours may be either.
+      const bool from_here =
+          named.is_absolute() || line.starts_with("./") || !fs::exists(named, failure);
+      pictures_.insert(((from_here ? here : fs::path()) / named).lexically_normal().string());
+    }
+    return {};
+  }
+
+  std::set<std::string> pictures_;
+  std::set<std::pair<dev_t, ino_t>> entered_;
+};
 
 // Label files without a picture, in the folders where labels were looked for.
 void find_orphans(const std::map<std::string, std::string>& folders, Listing& listing) {
   for (const auto& [labels, pictures] : folders) {
     std::set<std::string> stems;
-    std::error_code failure;
-    for (const auto& file : fs::directory_iterator(pictures, failure)) {
-      if (vision::has_picture_suffix(file.path().string())) stems.insert(file.path().stem());
+    for (const fs::directory_entry& file : files_in(pictures)) {
+      if (vision::has_picture_suffix(file.path().native())) stems.insert(file.path().stem());
     }
+    // Among pictures any text may stand.
+    if (labels == pictures) continue;
     std::vector<std::string> orphans;
-    for (const auto& file : fs::directory_iterator(labels, failure)) {
+    for (const fs::directory_entry& file : files_in(labels)) {
       const fs::path& path = file.path();
       if (path.extension() != ".txt" || path.filename() == "classes.txt") continue;
-      // A list of pictures may stand among them.
-      if (labels == pictures && !stems.contains(path.stem())) continue;
       if (!stems.contains(path.stem())) orphans.push_back(path.string());
     }
-    std::ranges::sort(orphans);
     for (const std::string& path : orphans) {
       listing.problems.push_back({Trouble::kOrphanLabel, path, "there is no picture of this name"});
     }
@@ -94,16 +116,12 @@ void find_orphans(const std::map<std::string, std::string>& folders, Listing& li
 
 Result<Listing> list_yolo(const std::vector<std::string>& sources,
                           const std::vector<std::string>& names) {
-  std::set<std::string> pictures;
-  for (const std::string& source : sources) {
-    std::error_code failure;
-    FERRY_CHECK_OK(fs::is_directory(source, failure) ? add_folder(source, pictures)
-                                                     : add_list(source, pictures));
-  }
+  Collector collector;
+  for (const std::string& source : sources) FERRY_CHECK_OK(collector.add(source));
   Listing listing{.format = Format::kYolo, .names = names};
   std::map<std::string, std::string> folders;
   const int64_t classes = names.empty() ? -1 : static_cast<int64_t>(names.size());
-  for (const std::string& picture : pictures) {
+  for (const std::string& picture : collector.pictures()) {
     Entry& entry = listing.entries.emplace_back(Entry{.picture = picture});
     const fs::path label = label_path(picture);
     folders.emplace(label.parent_path().string(), fs::path(picture).parent_path().string());

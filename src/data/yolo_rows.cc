@@ -10,8 +10,8 @@
 namespace ferry::data {
 namespace {
 
-constexpr size_t kMaxRows = 100'000;  // of one picture
-constexpr size_t kMaxColumns = 20'001;
+constexpr size_t kMaxRows = 100'000;    // of one picture
+constexpr size_t kMaxColumns = 20'001;  // 10 000 points
 // What a coordinate may leave the picture by: rounding of whoever wrote the file.
 constexpr double kRounding = 1e-4;
 
@@ -28,7 +28,7 @@ std::vector<std::string_view> columns_of(std::string_view line) {
   constexpr std::string_view kBlank = " \t\r\f\v";
   std::vector<std::string_view> columns;
   for (size_t begin = line.find_first_not_of(kBlank);
-       begin != line.npos && columns.size() < kMaxColumns;) {
+       begin != line.npos && columns.size() <= kMaxColumns;) {
     const size_t end = std::min(line.find_first_of(kBlank, begin), line.size());
     columns.push_back(line.substr(begin, end - begin));
     begin = line.find_first_not_of(kBlank, end);
@@ -60,12 +60,14 @@ Judged judge(const std::vector<std::string_view>& columns, int64_t classes) {
   const auto bad = [](std::string message) {
     return Judged{{}, Problem{Trouble::kBadRow, {}, std::move(message)}};
   };
+  if (columns.size() > kMaxColumns)
+    return bad(fmt::format("an outline of more than {} points", kMaxColumns / 2));
   const bool is_outline = columns.size() >= 7 && columns.size() % 2 == 1;
   if (columns.size() != 5 && !is_outline) {
-    return bad(
-        fmt::format("{} columns; a box has 5 (class x y width height), an outline 7, 9, … "
-                    "(class and at least three points)",
-                    columns.size()));
+    return bad(fmt::format(
+        "{} columns{}; a box has 5 (class x y width height), an outline 7, 9, … "
+        "(class and at least three points)",
+        columns.size(), columns.size() == 6 ? " (a prediction's, with its score?)" : ""));
   }
   std::vector<double> values;
   for (const std::string_view column : columns) {
@@ -98,13 +100,46 @@ Judged judge(const std::vector<std::string_view>& columns, int64_t classes) {
     judged.label.width = values[3];
     judged.label.height = values[4];
   }
-  if (judged.label.width <= 0 || judged.label.height <= 0) {
-    judged.problem = Problem{Trouble::kZeroArea, {}, "the box has no area"};
-  }
+  judged.problem = judge_box(judged.label, kRounding, kRounding);
   return judged;
 }
 
 }  // namespace
+
+std::optional<Problem> judge_box(Label& label, double slack_x, double slack_y) {
+  const auto bad = [](std::string message) {
+    return Problem{Trouble::kBadRow, {}, std::move(message)};
+  };
+  if (label.width < 0 || label.height < 0) return bad("width or height is negative");
+  if (label.width == 0 || label.height == 0)
+    return Problem{Trouble::kZeroArea, {}, "the box has no area"};
+  if (label.width > 1 + slack_x || label.height > 1 + slack_y) {
+    return bad(
+        fmt::format("the box is larger than the picture: {:.4g} of its width, {:.4g} of its "
+                    "height",
+                    label.width, label.height));
+  }
+  if (label.x < -slack_x || label.x > 1 + slack_x || label.y < -slack_y || label.y > 1 + slack_y) {
+    return bad(fmt::format("the box's centre is outside of the picture, at {:.4g} {:.4g} of it",
+                           label.x, label.y));
+  }
+  label.x = std::clamp(label.x, 0.0, 1.0);
+  label.y = std::clamp(label.y, 0.0, 1.0);
+  label.width = std::min(label.width, 1.0);
+  label.height = std::min(label.height, 1.0);
+  return std::nullopt;
+}
+
+std::optional<Problem> judge_pixel_box(Label& label, int64_t width, int64_t height) {
+  const auto w = static_cast<double>(width), h = static_cast<double>(height);
+  label.x /= w;
+  label.y /= h;
+  label.width /= w;
+  label.height /= h;
+  for (std::vector<double>& polygon : label.polygons)
+    for (size_t i = 0; i < polygon.size(); ++i) polygon[i] /= i % 2 == 0 ? w : h;
+  return judge_box(label, 1 / w, 1 / h);
+}
 
 Labels read_yolo_rows(std::string_view text, std::string_view where, int64_t classes) {
   Labels labels{.has_file = true};

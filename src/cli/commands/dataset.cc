@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -219,14 +220,19 @@ class Run {
     say(fmt::format("by area: {} small (below 32x32), {} medium, {} large (from 96x96)",
                     s.by_area[0], s.by_area[1], s.by_area[2]));
     say("longer side at 640:");
-    int64_t low = 0, high = 8;
-    for (size_t i = 0; i < s.by_side.size(); ++i) {
-      const std::string range =
-          i + 1 < s.by_side.size() ? fmt::format("{}-{}", low, high) : fmt::format("{}-", low);
-      const auto stars = static_cast<size_t>(share(s.by_side[i]) / 2 + 0.5);
-      say(fmt::format("{:>12}{:>10}  {}", range, s.by_side[i], std::string(stars, '#')));
-      low = high;
-      high *= 2;
+    constexpr const char* kSides[] = {"0-8",    "8-16",    "16-32",   "32-64",
+                                      "64-128", "128-256", "256-512", "512-"};
+    print_bars(kSides, s.by_side, s.boxes);
+    say("height to width:");
+    constexpr const char* kAspects[] = {"below 1/4", "1/4-1/2", "1/2-1", "1-2", "2-4", "from 4"};
+    print_bars(kAspects, s.by_aspect, s.boxes);
+  }
+
+  void print_bars(std::span<const char* const> names, std::span<const int64_t> counts,
+                  int64_t all) const {
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto length = static_cast<size_t>(all == 0 ? 0 : (50 * counts[i] + all / 2) / all);
+      say(fmt::format("{:>12}{:>10}  {}", names[i], counts[i], std::string(length, '#')));
     }
   }
 
@@ -246,6 +252,7 @@ class Run {
         {"most_boxes", s.most_boxes},
         {"by_area", {{"small", s.by_area[0]}, {"medium", s.by_area[1]}, {"large", s.by_area[2]}}},
         {"by_longer_side_at_640", s.by_side},
+        {"by_height_to_width", s.by_aspect},
         {"classes", std::move(classes)}};
   }
 
@@ -253,15 +260,15 @@ class Run {
     const data::Format format = a_.to == "yolo"   ? data::Format::kYolo
                                 : a_.to == "coco" ? data::Format::kCoco
                                                   : data::Format::kVoc;
-    const fs::path folder = a_.output.empty() ? default_output(format) : fs::path(a_.output);
+    FERRY_TRY(folder, output_folder(format));
     std::error_code failure;
     if (fs::exists(folder, failure) && !fs::is_empty(folder, failure) && !a_.exist_ok) {
       return error(
           Code::kInvalid,
           "{} exists and is not empty; name another --output, or --exist-ok to write into it",
-          folder.string());
+          folder);
     }
-    FERRY_CHECK_OK(make_folder(folder.string()));
+    FERRY_CHECK_OK(make_folder(folder));
     std::vector<data::SplitView> views;
     int64_t troubles_left_out = 0;
     for (const Opened& o : opened_) {
@@ -273,7 +280,7 @@ class Run {
     std::optional<Progress> bar(std::in_place, "convert", total);
     auto written = data::write_dataset(views,
                                        {.format = format,
-                                        .folder = folder.string(),
+                                        .folder = folder,
                                         .pictures = a_.copy      ? data::Place::kCopy
                                                     : a_.symlink ? data::Place::kSymlink
                                                                  : data::Place::kLink},
@@ -284,26 +291,30 @@ class Run {
     bar.reset();
     if (!written.ok()) return std::move(written).error();
     say(fmt::format("{} pictures, {} boxes written to {} as {}", written->pictures, written->boxes,
-                    folder.string(), data::name_of(format)));
+                    folder, data::name_of(format)));
     const auto lost = [&](int64_t count, const char* what) {
       if (count > 0) say(fmt::format("  {:>8} {}", count, what));
     };
     lost(written->outlines_lost, "outlines written as boxes: the form has no place for them");
     lost(written->crowds_lost, "crowds left out: the form has none");
     lost(written->difficult_lost, "boxes lost their marks `difficult` or `truncated`");
+    lost(written->doubled, "boxes stand twice in their picture: a YOLO reader drops the second");
     lost(written->renamed, "pictures renamed: the name was taken");
     lost(troubles_left_out, "problems in the original; `ferry dataset check` lists them");
     return kDone;
   }
 
-  // Beside the dataset: helmet/data.yaml becomes helmet_voc.
-  fs::path default_output(data::Format format) const {
-    fs::path data = fs::path(a_.data).lexically_normal();
+  // helmet/data.yaml becomes runs/dataset/exp/helmet_voc.
+  Result<std::string> output_folder(data::Format format) const {
+    if (!a_.output.empty()) return a_.output;
+    FERRY_TRY(run, make_run_folder(a_.project, a_.name,
+                                   a_.exist_ok ? IfExists::kReuse : IfExists::kNumber));
+    std::error_code failure;
+    fs::path data = fs::absolute(a_.data, failure).lexically_normal();
     if (!data.has_filename()) data = data.parent_path();
     std::string stem = data.stem().string();
-    if (stem == "data" && data.has_parent_path())
-      stem = fs::absolute(data).parent_path().filename().string();
-    return fmt::format("{}_{}", stem, data::name_of(format));
+    if (stem == "data") stem = data.parent_path().filename().string();
+    return (fs::path(run) / fmt::format("{}_{}", stem, data::name_of(format))).string();
   }
 
   Status write_json(const ordered_json& json) const {
@@ -330,7 +341,7 @@ int run(const Arguments& a) {
   }
   auto code = Run(a).run();
   if (code.ok()) return *code;
-  print(stderr, "ferry dataset: {}\n", code.error().message);
+  print(stderr, "ferry dataset: {}\n", printable(code.error().message));
   return kFailed;
 }
 
@@ -349,12 +360,13 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--to", a->to, "form to convert to")
       ->check(CLI::IsMember({"yolo", "coco", "voc"}));
   app.add_option("--output", a->output,
-                 "folder to convert into; default: DATA's name and the form");
+                 "folder to convert into; default: in the run's folder, DATA's name and the form");
   auto* copy = app.add_flag("--copy", a->copy, "copy pictures (default: hard links)");
   app.add_flag("--symlink", a->symlink, "link pictures symbolically")->excludes(copy);
   app.add_flag("--exist-ok", a->exist_ok, "write into a folder that is not empty");
   app.add_option("--images", a->images, "folder of a COCO json's pictures, when it is not found");
-  app.add_option("--names", a->names, "file of class names, one a line, for forms without");
+  app.add_option("--names", a->names,
+                 "file of class names, one a line, in order; instead of what DATA says");
   app.add_flag("--strict", a->strict, "check: exit with 1 when anything is wrong");
   app.add_flag("--verbose", a->verbose, "every problem, every class");
   app.add_option("--json", a->json, "the findings as JSON into this file; - for standard output");
@@ -362,7 +374,7 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
   app.add_flag("--cache,!--no-cache", a->cache, "remember which pictures are sound (default)");
-  app.add_option("--project", a->project, "folder of the runs (stats)")->capture_default_str();
+  app.add_option("--project", a->project, "folder of the runs")->capture_default_str();
   app.add_option("--name", a->name, "this run's folder in it; numbered when it exists")
       ->capture_default_str();
   return [a] { return run(*a); };

@@ -363,7 +363,7 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--classes", a->classes, "only these class numbers: --classes 0 2")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1000000));
   app.add_flag("--agnostic-nms", a->agnostic_nms, "boxes of different classes suppress each other");
   app.add_flag("--augment", a->augment, "test-time augmentation: three scales, one mirrored");
   app.add_option("--device", a->device, "cpu")->capture_default_str();

@@ -303,7 +303,7 @@ class Run {
     progress.reset();
     if (!totals.ok()) return std::move(totals).error();
     const eval::Report report = evaluation.report();
-    print(report, dataset);
+    print_figures(report, dataset);
     const auto mean = [&](double ms) {
       return ms / static_cast<double>(std::max<int64_t>(totals->pictures, 1));
     };
@@ -324,7 +324,7 @@ class Run {
     return one_class_;
   }
 
-  void print(const eval::Report& report, const data::Dataset& dataset) const {
+  void print_figures(const eval::Report& report, const data::Dataset& dataset) const {
     const eval::UltralyticsReport& u = report.ultralytics;
     say(fmt::format("{:>22}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}", "Class", "Images", "Instances",
                     "P", "R", "mAP50", "mAP50-95"));
@@ -400,7 +400,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--augment", a->augment, "test-time augmentation: three scales, one mirrored");
   app.add_flag("--single-cls", a->single_cls, "all classes count as one");
   app.add_option("--classes", a->classes, "only these class numbers: --classes 0 2")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1000000));
   app.add_flag("--verbose", a->verbose, "a line a class, however many there are");
   app.add_flag("--save-txt", a->save_txt, "labels/<name>.txt: class x y w h, parts of the picture");
   app.add_flag("--save-conf", a->save_conf, "the confidence too, in those files");
