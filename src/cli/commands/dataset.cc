@@ -327,7 +327,9 @@ class Run {
   }
 
   // Standard output belongs to the JSON when it is asked for there.
-  void say(const std::string& line) const { print(a_.json == "-" ? stderr : stdout, "{}\n", line); }
+  void say(const std::string& line) const {
+    print(a_.json == "-" ? stderr : stdout, "{}\n", printable(line));
+  }
 
   const Arguments& a_;
   std::deque<Opened> opened_;
