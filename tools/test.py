@@ -127,7 +127,8 @@ def formatted(step):
 def asan(step):
     """unit tests and fuzz corpora under AddressSanitizer and UndefinedBehaviorSanitizer"""
     build(step, "asan", "all")
-    step.ctest("asan")
+    # What compares figures with other programs' did so above, and ran little code of its own.
+    step.ctest("asan", "-E", "^(coco|export_onnxruntime)$")
 
 
 def tsan(step):

