@@ -85,7 +85,8 @@ def main():
                 command += ["--python", args.python]
             failed |= subprocess.run(list(map(str, command))).returncode != 0
             print(f"-- {model}, batch {batch}: {time.monotonic() - start:.0f} s so far\n", flush=True)
-    subprocess.run([sys.executable, ROOT / "bench/write_performance.py"], check=True)
+    if args.results.resolve().parent == ROOT / "bench/results":
+        subprocess.run([sys.executable, ROOT / "bench/write_performance.py"], check=True)
     return 1 if failed else 0
 
 

@@ -230,16 +230,21 @@ std::string row_text(const BenchRow& row) {
 }
 
 std::string table_text(std::span<const BenchRow> rows) {
+  size_t model = 5, engine = 6;  // widths of these columns
+  for (const BenchRow& row : rows) {
+    model = std::max(model, row.model.size());
+    for (const EngineResult& e : row.result.engines) engine = std::max(engine, e.name.size());
+  }
   std::string text =
-      fmt::format("{:<12} {:>5} {:>7} {:>7}  {:<20} {:>9} {:>9} {:>9} {:>10} {:>8} {:>9}  {}\n",
-                  "model", "batch", "threads", "streams", "engine", "median ms", "min ms", "p99 ms",
-                  "images/s", "of peak", "RSS MB", "ratio (spread)");
+      fmt::format("{:<{}} {:>5} {:>7} {:>7}  {:<{}} {:>9} {:>9} {:>9} {:>10} {:>8} {:>9}  {}\n",
+                  "model", model, "batch", "threads", "streams", "engine", engine, "median ms",
+                  "min ms", "p99 ms", "images/s", "of peak", "RSS MB", "ratio (spread)");
   for (const BenchRow& row : rows) {
     const RowResult& r = row.result;
     for (const EngineResult& e : r.engines) {
       const bool first = &e == r.engines.data();
-      text += fmt::format("{:<12} {:>5} {:>7} {:>7}  {:<20} ", row.model, r.batch, r.threads,
-                          r.streams, e.name);
+      text += fmt::format("{:<{}} {:>5} {:>7} {:>7}  {:<{}} ", row.model, model, r.batch, r.threads,
+                          r.streams, e.name, engine);
       if (!e.refused.empty()) {
         text += "not timed: " + first_line(e.refused) + "\n";
         continue;

@@ -77,7 +77,7 @@ Result<NpyArray> read_npy(const std::string& path) {
     array.shape.push_back(side);
   }
   array.values.resize(static_cast<size_t>(count));
-  std::memcpy(array.values.data(), data.data(), array.values.size() * sizeof(float));
+  if (count > 0) std::memcpy(array.values.data(), data.data(), array.values.size() * sizeof(float));
   return array;
 }
 
