@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,8 @@ DATA = pathlib.Path(os.environ.get("FERRY_DATA", "../shared/data"))
 GOLDEN = pathlib.Path(os.environ.get("FERRY_GOLDEN", "../shared/golden"))
 YOLOV5N = DATA / "weights/yolov5n_v61_coco80.pt"
 BUS = DATA / "images/bus.jpg"
+STREET = DATA / "video/street_pedestrians_1080p25_h264.mp4"
+TS = DATA / "video/derived/street_360p.ts"
 
 # YOLOv5 v6.0's models: the same layers, scaled by depth and width.
 MODEL_YAML = """
@@ -93,9 +96,16 @@ class CommandLine(Scratch):
 
     def test_values_outside_their_range_are_wrong_usage(self):
         for arguments in (["--conf-thres", "2"], ["--iou-thres", "-1"], ["--max-det", "0"], ["--imgsz", "many"],
-                          ["--batch-size", "0"], ["--imgsz"]):
+                          ["--batch-size", "0"], ["--imgsz"], ["--imgsz", "0"], ["--imgsz", "-1"], ["--conf-thres", "nan"],
+                          ["--disable-pass", "nope"], ["--classes", "-1"], ["--cfg", "nowhere.yaml"]):
             with self.subTest(arguments=arguments):
                 self.fails(ferry("detect", "--source", "x.jpg", *arguments), 2, "ferry detect: ")
+
+    def test_output_that_does_not_arrive_is_a_failure_and_no_crash(self):
+        for arguments in (["--help"], ["--version"], ["detect", "--help"], ["detect", "--disable-pass", "help"]):
+            with self.subTest(arguments=arguments), open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([FERRY, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                self.fails(done, 1, "cannot write to standard output")
 
     def test_underscores_stand_for_dashes_in_flags(self):
         self.fails(ferry("detect", "--conf_thres", "2"), 2, "--conf-thres")
@@ -246,6 +256,62 @@ class Detect(Scratch):
     def test_a_folder_that_cannot_be_written_is_an_error(self):
         (self.folder / "runs").write_text("a file")
         self.assertIn("runs", self.detect("--source", BUS, code=1).stderr)
+
+    @needs(YOLOV5N, BUS)
+    def test_what_is_read_is_never_replaced(self):
+        weights = self.folder / "w.pt"
+        shutil.copy(YOLOV5N, weights)
+        before = weights.read_bytes()
+        self.fails(ferry("detect", "--weights", weights, "--source", BUS, "--nosave", "--json", weights), 2, "would replace")
+        picture = self.folder / "bus.jpg"
+        shutil.copy(BUS, picture)
+        done = ferry("detect", "--weights", weights, "--imgsz", 64, "--source", "bus.jpg", "--project", ".", "--name", ".",
+                     "--exist-ok", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((weights.read_bytes(), picture.read_bytes()), (before, BUS.read_bytes()))
+        self.assertTrue((self.folder / "bus_2.jpg").exists())
+
+    @needs(YOLOV5N, BUS)
+    def test_a_pipe_stays_a_pipe(self):
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+            done = ferry("detect", "--weights", YOLOV5N, "--imgsz", 64, "--source", BUS, "--nosave", "--json", pipe)
+            text = reader.communicate(timeout=60)[0]
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(text)[0]["image"], str(BUS))
+        self.assertTrue(pipe.is_fifo())
+
+    @needs(YOLOV5N, BUS)
+    def test_a_reader_that_leaves_does_not_cost_the_results(self):
+        program = [str(pathlib.Path(FERRY).resolve()), "detect", "--weights", str(YOLOV5N.resolve()), "--imgsz", "64", "--source",
+                   str(BUS.resolve()), "--json", "o.json"]
+        with subprocess.Popen(program, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            running.stdout.close()
+            errors = running.stderr.read()
+            self.assertEqual(running.wait(timeout=120), 1, errors)
+        self.assertIn("cannot write to standard output", errors)
+        self.assertEqual(len(json.loads((self.folder / "o.json").read_text(encoding="utf-8"))), 1)
+
+    @needs(YOLOV5N, TS)
+    def test_a_video_that_names_other_files_is_refused(self):
+        target = TS.resolve()
+        playlist = self.folder / "evil.mp4"
+        playlist.write_text(f"#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:9\n#EXTINF:3.8,\nfile://{target}\n#EXT-X-ENDLIST\n",
+                            encoding="utf-8")
+        self.fails(ferry("detect", "--weights", YOLOV5N, "--imgsz", 64, "--source", playlist, "--nosave"), 1, "playlist")
+
+    @needs(YOLOV5N, STREET)
+    def test_frames_are_counted_as_upstream_counts_them(self):
+        video = STREET.resolve()
+        done = ferry("detect", "--weights", YOLOV5N.resolve(), "--imgsz", 320, "--source", video, "--vid-stride", 40, "--save-txt",
+                     "--nosave", "--json", "v.json", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        frames = json.loads((self.folder / "v.json").read_text(encoding="utf-8"))
+        self.assertEqual([f["frame"] for f in frames], [39, 79])  # 96 frames
+        labels = {p.stem for p in (self.folder / "runs/detect/exp/labels").iterdir()}
+        self.assertLessEqual(labels, {f"{STREET.stem}_1", f"{STREET.stem}_2"})
+        self.assertTrue(labels)
 
 
 if __name__ == "__main__":
