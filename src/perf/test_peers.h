@@ -1,6 +1,7 @@
 // Engines that are small Python programs, for tests of those who talk to engines.
 #pragma once
 
+#include <algorithm>
 #include <string>
 
 #include "perf/peer.h"

@@ -207,21 +207,37 @@ class Bench(unittest.TestCase):
             self.assertIn("is read", self.bench(flag, weights, weights=weights, code=1).stderr)
         self.assertEqual(weights.read_bytes(), TINY.read_bytes())
 
-    def test_ctrl_c_ends_every_process(self):
+    def start(self):
+        """ferry comparing for ten minutes, and the processes of its peer."""
         words = quick("--weights", TINY, "--duration", 600, "--peers", "one")
-        process = subprocess.Popen([FERRY, "bench", *map(str, words)], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, env={**os.environ, **self.environment})
+        process = subprocess.Popen([FERRY, "bench", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env={**os.environ, **self.environment})
+        self.addCleanup(process.kill)
         pids = self.folder / "pids"
         for _ in range(600):
             if pids.exists() and pids.read_text().strip():
-                break
+                return process, pids.read_text().split()
             time.sleep(0.1)
+        self.fail("no peer was started")
+
+    def test_ctrl_c_ends_every_process(self):
+        process, pids = self.start()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 1)
         self.assertIn("interrupted", errors)
-        for pid in pids.read_text().split():
+        for pid in pids:
             self.assertFalse(is_alive(pid), f"process {pid} outlived ferry")
+
+    def test_nothing_outlives_ferry_that_is_killed(self):
+        process, pids = self.start()
+        process.kill()
+        process.communicate(timeout=60)
+        for _ in range(300):
+            if not any(map(is_alive, pids)):
+                return
+            time.sleep(0.1)
+        self.fail(f"{pids} outlived ferry")
 
 
 if __name__ == "__main__":
