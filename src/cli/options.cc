@@ -17,6 +17,28 @@ void add_image_size(CLI::App& app, std::vector<int64_t>& imgsz) {
       ->check(CLI::Range(1, 65536));
 }
 
+void add_device(CLI::App& app, std::string& device) {
+  app.add_option("--device", device, "cpu")->capture_default_str();
+}
+
+void add_threads(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads, "threads of one run; 0: all processors")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
+}
+
+void add_cfg(CLI::App& app, std::string& cfg) {
+  app.add_option("--cfg", cfg, "model yaml, for weights without a model (a bare state_dict)")
+      ->check(CLI::ExistingFile);
+}
+
+void add_run_folder(CLI::App& app, std::string& project, std::string& name, bool& exist_ok) {
+  app.add_option("--project", project, "folder of the runs")->capture_default_str();
+  app.add_option("--name", name, "this run's folder in it; numbered when it exists")
+      ->capture_default_str();
+  app.add_flag("--exist-ok", exist_ok, "use the folder again instead of numbering");
+}
+
 CLI::Validator fraction() {
   return CLI::Validator(
       [](std::string& text) -> std::string {

@@ -14,27 +14,12 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append("tools")
+import pypi_venv
+
 PACKAGES = ["numpy", "pycocotools>=2.0.8,<2.1"]
-SKIPPED = 77
 TOLERANCE = 1e-6
 TOOLS = pathlib.Path(__file__).resolve().parent.parent / "tools"
-
-
-def inside(venv):
-    """Runs this file again with a Python that has pycocotools; returns its exit status."""
-    python = venv / "bin" / "python"
-    ready = venv / "ready"
-    if not ready.exists():
-        steps = [[sys.executable, "-m", "venv", "--clear", str(venv)],
-                 [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]]
-        for step in steps:
-            made = subprocess.run(step, capture_output=True, text=True, check=False)
-            if made.returncode != 0:
-                print(f"NOT CHECKED: COCO's numbers against pycocotools. `{' '.join(step)}` failed:\n"
-                      f"{made.stdout}{made.stderr}\nOn Debian, venv needs the package python3-venv.", file=sys.stderr)
-                return 1 if os.environ.get("FERRY_REQUIRE_PYPI") == "1" else SKIPPED
-        ready.touch()
-    return subprocess.run([str(python), __file__, "--inside"], check=False).returncode
 
 
 class Coco(unittest.TestCase):
@@ -83,4 +68,4 @@ if __name__ == "__main__":
         sys.argv.remove("--inside")
         sys.path.insert(0, str(TOOLS))
         unittest.main()
-    sys.exit(inside(pathlib.Path(os.environ["COCO_VENV"])))
+    sys.exit(pypi_venv.run_inside(os.environ["COCO_VENV"], PACKAGES, __file__, "COCO's numbers against pycocotools"))

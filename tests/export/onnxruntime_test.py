@@ -14,30 +14,15 @@ import sys
 import tempfile
 import unittest
 
+sys.path.append("tools")
+import pypi_venv
+
 PACKAGES = ["numpy", "onnx>=1.16,<2", "onnxruntime>=1.18,<2", "pillow"]
-SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DATA = pathlib.Path(os.environ.get("FERRY_DATA", ROOT.parent / "shared/data"))
 GOLDEN = pathlib.Path(os.environ.get("FERRY_GOLDEN", ROOT.parent / "shared/golden"))
 CHECKPOINTS = ROOT / "tests/data/checkpoints"
 SIZE = (64, 96)  # height, width of the small detectors' pictures
-
-
-def inside(venv):
-    """Runs this file again with a Python that has the packages; returns its exit status."""
-    python = venv / "bin" / "python"
-    ready = venv / "ready"
-    if not ready.exists():
-        steps = [[sys.executable, "-m", "venv", "--clear", str(venv)],
-                 [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]]
-        for step in steps:
-            made = subprocess.run(step, capture_output=True, text=True, check=False)
-            if made.returncode != 0:
-                print(f"NOT CHECKED: exported files against ONNX Runtime. `{' '.join(step)}` failed:\n"
-                      f"{made.stdout}{made.stderr}\nOn Debian, venv needs the package python3-venv.", file=sys.stderr)
-                return 1 if os.environ.get("FERRY_REQUIRE_PYPI") == "1" else SKIPPED
-        ready.touch()
-    return subprocess.run([str(python), __file__, "--inside"], check=False).returncode
 
 
 def run(*arguments):
@@ -213,7 +198,7 @@ class OnnxRuntime(unittest.TestCase):
 
 if __name__ == "__main__":
     if "--inside" not in sys.argv:
-        sys.exit(inside(pathlib.Path(os.environ["EXPORT_VENV"])))
+        sys.exit(pypi_venv.run_inside(os.environ["EXPORT_VENV"], PACKAGES, __file__, "exported files against ONNX Runtime"))
     sys.argv.remove("--inside")
     sys.path.append(str(ROOT / "tools"))
     import unittest_main

@@ -364,7 +364,7 @@ std::function<int()> setup(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
   app.add_option("--weights", a->weights, "a YOLOv5 .pt, an .onnx or a model .yaml")
       ->capture_default_str();
-  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
+  add_cfg(app, a->cfg);
   add_image_size(app, a->imgsz);
   app.add_option("--batch-size", a->batches, "pictures a run; several: 1,4,8")
       ->delimiter(',')

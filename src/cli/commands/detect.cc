@@ -366,10 +366,8 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::Range(0, 1000000));
   app.add_flag("--agnostic-nms", a->agnostic_nms, "boxes of different classes suppress each other");
   app.add_flag("--augment", a->augment, "test-time augmentation: three scales, one mirrored");
-  app.add_option("--device", a->device, "cpu")->capture_default_str();
-  app.add_option("--threads", a->threads, "threads of one run; 0: all processors")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
+  add_device(app, a->device);
+  add_threads(app, a->threads);
   app.add_option("--batch-size,--batch", a->batch_size, "pictures of one shape that run together")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -380,10 +378,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--save-csv", a->save_csv, "predictions.csv");
   app.add_option("--json", a->json, "all boxes as JSON into this file; - for standard output");
   app.add_flag("--nosave", a->nosave, "no annotated pictures and videos");
-  app.add_option("--project", a->project, "folder of the runs")->capture_default_str();
-  app.add_option("--name", a->name, "this run's folder in it; numbered when it exists")
-      ->capture_default_str();
-  app.add_flag("--exist-ok", a->exist_ok, "use the folder again instead of numbering");
+  add_run_folder(app, a->project, a->name, a->exist_ok);
   app.add_option("--line-thickness", a->line_thickness, "pixels; 0: by the picture's size")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
@@ -392,8 +387,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--vid-stride", a->vid_stride, "take every n-th frame of a video")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)")
-      ->check(CLI::ExistingFile);
+  add_cfg(app, a->cfg);
   app.add_flag("--tune", a->tune, "time candidate kernels on this machine first");
   app.add_option("--disable-pass", a->disable_passes,
                  "leave out graph passes by name; `--disable-pass help` lists them")

@@ -126,7 +126,7 @@ std::function<int()> setup(CLI::App& app) {
   const auto a = std::make_shared<Arguments>();
   app.add_option("--weights", a->weights, "a YOLOv5 .pt, an .onnx or a model .yaml")
       ->capture_default_str();
-  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
+  add_cfg(app, a->cfg);
   app.add_option("--include,--format", a->formats, "what to write: onnx")->capture_default_str();
   app.add_option("--output,-o", a->output, "the file; default: the weights' name with .onnx");
   add_image_size(app, a->imgsz);

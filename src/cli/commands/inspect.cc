@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "cli/command.h"
 #include "cli/inspect_report.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "graph/text.h"
 #include "import/import.h"
@@ -61,7 +62,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--graph", a->graph,
                "the graph itself, in ferry's text form, long constants left out")
       ->excludes("--json");
-  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)");
+  add_cfg(app, a->cfg);
   app.add_option("--imgsz,--img,--img-size", a->imgsz,
                  "input size in pixels: one side, or height and width")
       ->expected(1, 2)

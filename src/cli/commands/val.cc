@@ -407,18 +407,12 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--save-json", a->save_json, "predictions.json in COCO's form");
   app.add_option("--json", a->json, "the figures as JSON into this file; - for standard output");
   app.add_flag("--half", a->half, "accepted for upstream's sake: the cpu computes in fp32");
-  app.add_option("--device", a->device, "cpu")->capture_default_str();
-  app.add_option("--threads", a->threads, "threads of one run; 0: all processors")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
+  add_device(app, a->device);
+  add_threads(app, a->threads);
   app.add_flag("--plots,!--no-plots", a->plots, "curves, confusion matrix and pictures (default)");
   app.add_flag("--cache,!--no-cache", a->cache, "remember which pictures are sound (default)");
-  app.add_option("--project", a->project, "folder of the runs")->capture_default_str();
-  app.add_option("--name", a->name, "this run's folder in it; numbered when it exists")
-      ->capture_default_str();
-  app.add_flag("--exist-ok", a->exist_ok, "use the folder again instead of numbering");
-  app.add_option("--cfg", a->cfg, "model yaml, for weights without a model (a bare state_dict)")
-      ->check(CLI::ExistingFile);
+  add_run_folder(app, a->project, a->name, a->exist_ok);
+  add_cfg(app, a->cfg);
   return [a] { return run(*a); };
 }
 
