@@ -1,8 +1,14 @@
 #include "data/write.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -48,6 +54,8 @@ Status place_picture(const fs::path& from, const fs::path& to, Place how) {
   std::error_code failure;
   const fs::path original = fs::canonical(from, failure);
   if (failure) return error(Code::kIo, "{}: {}", from.string(), failure.message());
+  // A link may have led back to the original: it stays.
+  if (!fs::is_symlink(to, failure) && fs::canonical(to, failure) == original) return {};
   fs::remove(to, failure);
   if (how == Place::kSymlink) {
     fs::create_symlink(original, to, failure);
@@ -65,6 +73,31 @@ Status place_picture(const fs::path& from, const fs::path& to, Place how) {
   }
   if (failure) return error(Code::kIo, "cannot place {}: {}", to.string(), failure.message());
   return {};
+}
+
+// One of thousands: whole or not at all, but on the disk only after `settle`.
+Status write_label(const fs::path& path, const std::string& text) {
+  const std::string temporary = path.parent_path() / ".ferry-label";
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  bool good = file != nullptr;
+  if (good) {
+    good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    good = std::fclose(file) == 0 && good;
+  }
+  std::error_code failure;
+  if (good) fs::rename(temporary, path, failure);
+  if (good && !failure) return {};
+  const std::string why = failure ? failure.message() : std::strerror(errno);
+  fs::remove(temporary, failure);
+  return error(Code::kIo, "cannot write {}: {}", path.string(), why);
+}
+
+// Brings to the disk what has been written to the file system of `folder`.
+void settle(const fs::path& folder) {
+  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (opened < 0) return;
+  ::syncfs(opened);
+  ::close(opened);
 }
 
 // Names of files, each given once: of two pictures a/1.jpg and b/1.jpg the second is 1_2.jpg.
@@ -146,9 +179,10 @@ class Writer {
       FileNames names;
       for (const Sample& sample : view.dataset->samples) {
         FERRY_TRY(name, place(sample, images, names));
-        FERRY_CHECK_OK(write_file((labels / (stem_of(name) + ".txt")).string(), yolo_rows(sample)));
+        FERRY_CHECK_OK(write_label(labels / (stem_of(name) + ".txt"), yolo_rows(sample)));
       }
     }
+    settle(folder_);
     const std::vector<std::string>& classes = splits[0].dataset->names;
     yaml += fmt::format("nc: {}\nnames:\n", classes.size());
     // JSON's strings are YAML's, whatever characters a name has.
@@ -270,9 +304,10 @@ class Writer {
         FERRY_TRY(name, place(sample, folder_ / "JPEGImages", names));
         const std::string stem = stem_of(name);
         members += stem + "\n";
-        FERRY_CHECK_OK(write_file((folder_ / "Annotations" / (stem + ".xml")).string(),
-                                  voc_xml(sample, name, classes)));
+        FERRY_CHECK_OK(
+            write_label(folder_ / "Annotations" / (stem + ".xml"), voc_xml(sample, name, classes)));
       }
+      settle(folder_);
       FERRY_CHECK_OK(write_file(
           (folder_ / "ImageSets/Main" / fmt::format("{}.txt", view.split)).string(), members));
     }
@@ -329,6 +364,17 @@ class Writer {
 
 Result<Written> write_dataset(std::span<const SplitView> splits, const WriteOptions& options,
                               const std::function<bool()>& keep_going) {
+  std::error_code failure;
+  const fs::path folder = fs::canonical(options.folder, failure);
+  if (failure) return error(Code::kIo, "{}: {}", options.folder, failure.message());
+  for (const SplitView& view : splits) {
+    for (const Sample& sample : view.dataset->samples) {
+      const fs::path picture = fs::canonical(sample.path, failure);
+      if (std::ranges::mismatch(folder, picture).in1 != folder.end()) continue;
+      return error(Code::kInvalid, "{} is the dataset itself: its pictures are there, {} is one",
+                   options.folder, sample.path);
+    }
+  }
   return Writer(options, keep_going).write(splits);
 }
 

@@ -28,7 +28,7 @@ enum class Place : unsigned char {
 
 struct WriteOptions {
   Format format = Format::kYolo;
-  std::string folder;  // exists, and is empty or this dataset's
+  std::string folder;  // exists; what stands in the way there is replaced
   Place pictures = Place::kLink;
 };
 
@@ -47,7 +47,8 @@ struct SplitView {
 };
 
 // All splits of one dataset. Fails with kIo as files do, kInvalid for class names that the form
-// cannot hold, kCancelled when `keep_going` (optional) says so.
+// cannot hold and for a folder that holds the dataset's own pictures, kCancelled when `keep_going`
+// (optional) says so.
 Result<Written> write_dataset(std::span<const SplitView> splits, const WriteOptions& options,
                               const std::function<bool()>& keep_going = {});
 

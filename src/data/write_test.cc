@@ -23,6 +23,7 @@ Written convert(const std::string& path, Format format, const std::string& folde
     EXPECT_TRUE(dataset.ok()) << dataset.error().message;
     datasets.push_back(*std::move(dataset));
   }
+  std::filesystem::create_directories(folder);
   std::vector<SplitView> views;
   for (size_t i = 0; i < splits.size(); ++i) views.push_back({splits[i], &datasets[i]});
   const auto written =
@@ -132,6 +133,21 @@ TEST(Write, PicturesAreLinkedOrCopied) {
   EXPECT_TRUE(fs::equivalent(original, folder.at("symlink/images/val/a.png")));
   EXPECT_FALSE(fs::equivalent(original, folder.at("copy/images/val/a.png")));
   EXPECT_EQ(folder.read("copy/images/val/a.png"), folder.read("images/a.png"));
+}
+
+TEST(Write, TheDatasetItselfIsNotWrittenOver) {
+  const DatasetFolder folder;
+  const std::string picture = folder.picture("set/images/val/a.png", 8, 8);
+  const auto dataset = open_dataset(folder.at("set/images/val"));
+  const SplitView view{"val", &*dataset};
+  const auto refused = write_dataset({&view, 1}, {.folder = folder.at("set")});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kInvalid);
+  // Nor through a link.
+  fs::create_directories(folder.at("out"));
+  fs::create_directory_symlink(folder.at("set/images"), folder.at("out/images"));
+  EXPECT_TRUE(write_dataset({&view, 1}, {.folder = folder.at("out")}).ok());
+  EXPECT_GT(fs::file_size(picture), 0U);
 }
 
 TEST(Write, EqualNamesAreToldApart) {
