@@ -16,12 +16,12 @@ namespace ferry::perf {
 enum class Bound : unsigned char { kCompute, kMemory, kUnknown };
 
 struct LayerFact {
-  std::string node, op, kernel;
-  std::string why_slow;   // a sentence, for one on the reference loops; empty: it has a kernel
-  double ms = 0;          // of one run of the network
-  double share = 0;       // of the network's time, 0 to 1
-  double copy_share = 0;  // of the network's time, spent only moving data; an estimate
-  double of_roof = 0;     // roof's time over its own; 0: the roof was not measured
+  std::string node = {}, op = {}, kernel = {};
+  std::string why_slow = {};  // a sentence, for one on the reference loops; empty: it has a kernel
+  double ms = 0;              // of one run of the network
+  double share = 0;           // of the network's time, 0 to 1
+  double copy_share = 0;      // of the network's time, spent only moving data; an estimate
+  double of_roof = 0;         // roof's time over its own; 0: the roof was not measured
   Bound bound = Bound::kUnknown;
 };
 
@@ -37,8 +37,8 @@ struct Evidence {
   int64_t batch = 1;
   int threads = 1, cores = 1;
   bool tuned = false;
-  std::vector<LayerFact> layers;  // in the order of execution
-  double network_of_roof = 0;     // all roofs' time over all layers'; 0: not measured
+  std::vector<LayerFact> layers = {};  // in the order of execution
+  double network_of_roof = 0;          // all roofs' time over all layers'; 0: not measured
 
   // Latency of the whole network, ms, over `runs` runs.
   int64_t runs = 0;
@@ -50,9 +50,9 @@ struct Evidence {
   double switches_slow = 0, switches_rest = 0;
   double steal_percent = 0;              // over the whole profile
   double burst_low = 0, burst_high = 0;  // GFLOP/s of multiply-adds between runs; 0: not measured
-  std::string governor;                  // empty: the system does not say
-  std::string virtualisation;            // empty: none, or unknown
-  std::string processors;                // this process may use, as taskset takes them: "0,1"
+  std::string governor = {};             // empty: the system does not say
+  std::string virtualisation = {};       // empty: none, or unknown
+  std::string processors = {};           // this process may use, as taskset takes them: "0,1"
 
   // Bytes resident: growth a run over the last three quarters of the runs, by least squares, and
   // whether each quarter's median is above the one before.
@@ -64,11 +64,11 @@ struct Evidence {
 inline constexpr double kSlowRun = 1.1;
 
 struct Advice {
-  std::string rule = {};  // name of the row, filled in by advise()
-  std::string bound;      // what limits, in a few words: "decoding"
-  std::string finding;    // whole sentences with the numbers
-  std::string remedy;     // what to do
-  double weight = 0;      // share of the time that is at stake, 0 to 1; the order of the list
+  std::string rule = {};     // name of the row, filled in by advise()
+  std::string bound = {};    // what limits, in a few words: "decoding"
+  std::string finding = {};  // whole sentences with the numbers
+  std::string remedy = {};   // what to do
+  double weight = 0;         // share of the time that is at stake, 0 to 1; the order of the list
 };
 
 struct AdviceRule {

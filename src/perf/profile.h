@@ -44,9 +44,9 @@ Roof roof_of(const runtime::StepInfo& step, const Peak& peak);
 
 struct StepProfile {
   runtime::StepInfo info;
-  std::string shapes;    // "1x3x640x640 -> 1x32x320x320": what is computed, no weights
-  std::string why_slow;  // a sentence, for a step on the reference loops
-  int64_t count = 1;     // of steps, in a row of by_op() or by_kernel()
+  std::string shapes = {};    // "1x3x640x640 -> 1x32x320x320": what is computed, no weights
+  std::string why_slow = {};  // a sentence, for a step on the reference loops
+  int64_t count = 1;          // of steps, in a row of by_op() or by_kernel()
   double median_ms = 0, min_ms = 0;
   double share = 0;  // of the sum of all steps' medians, 0 to 1
   double gflops = 0, gb_s = 0;
@@ -108,25 +108,25 @@ MemoryTrend trend_of(std::span<const int64_t> resident);
 // --- all of it ---
 
 struct Profile {
-  std::string version, date;  // ferry's; ISO 8601, UTC
-  std::string model, description, device;
+  std::string version = {}, date = {};  // ferry's; ISO 8601, UTC
+  std::string model = {}, description = {}, device = {};
   Machine machine;
   Peak peak;  // threads as the run's; f32_gflops 0: not measured
   int threads = 1;
   int64_t batch = 1, height = 0, width = 0;
   bool tuned = false;
 
-  std::string source;                           // for people
+  std::string source = {};                      // for people
   int64_t source_width = 0, source_height = 0;  // pixels, of the first picture
   bool made_up = false;
   double boxes = 0, detections = 0;  // mean, of one picture: into NMS, and out of it
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = {};
 
   int64_t warmup = 0;
   std::array<StageProfile, kStages> stages;
   Stats picture_ms;  // all stages of one picture
 
-  std::vector<StepProfile> steps;  // in the order of execution
+  std::vector<StepProfile> steps = {};  // in the order of execution
   int64_t macs = 0;
   double steps_ms = 0;    // sum of the medians
   Stats plain_ms;         // the network in plain runs
@@ -141,7 +141,7 @@ struct Profile {
   int64_t peak_resident = 0;  // bytes, after any of the runs
   int64_t weight_bytes = 0, context_bytes = 0;
 
-  std::vector<Advice> advice;
+  std::vector<Advice> advice = {};
   Trace trace;  // of the first runs
 };
 

@@ -14,14 +14,14 @@
 namespace ferry::perf {
 
 struct ProfileOptions {
-  std::string weights, cfg, device = "cpu";
+  std::string weights = {}, cfg = {}, device = "cpu";
   int threads = 0;                // 0: the processors this process may use
   int64_t height = 0, width = 0;  // pixels; 0: what the model says
   int64_t batch = 1;
-  std::string source;  // empty: a made-up picture
-  bool rect = true;    // the smallest input that holds the source's first picture
+  std::string source = {};  // empty: a made-up picture
+  bool rect = true;         // the smallest input that holds the source's first picture
   bool tune = false;
-  std::vector<std::string> disable_passes;
+  std::vector<std::string> disable_passes = {};
 
   int64_t runs = 0;           // of each kind; 0: as many as fit into the duration
   double duration_s = 5;      // at least kLeastRuns all the same

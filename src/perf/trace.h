@@ -14,9 +14,9 @@
 namespace ferry::perf {
 
 struct Span {
-  std::string name;
-  std::string category;  // what viewers filter by: "stage", "node"
-  int64_t start_ns = 0;  // since the trace began
+  std::string name = {};
+  std::string category = {};  // what viewers filter by: "stage", "node"
+  int64_t start_ns = 0;       // since the trace began
   int64_t duration_ns = 0;
   int thread = 1;
   std::map<std::string, std::string> texts = {};  // shown when the span is selected
@@ -25,17 +25,17 @@ struct Span {
 
 // A value that changes over time.
 struct Counter {
-  std::string name;
+  std::string name = {};
   int64_t time_ns = 0;
   double value = 0;
 };
 
 struct Trace {
-  std::string process;                 // its name in the viewer
-  std::map<int, std::string> threads;  // number: name
-  std::map<std::string, std::string> about;
-  std::vector<Span> spans;
-  std::vector<Counter> counters;
+  std::string process = {};                 // its name in the viewer
+  std::map<int, std::string> threads = {};  // number: name
+  std::map<std::string, std::string> about = {};
+  std::vector<Span> spans = {};
+  std::vector<Counter> counters = {};
 };
 
 // One JSON object; times in microseconds, as the format wants them.

@@ -156,10 +156,8 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--batch-size,--batch", o.batch, "pictures that run together")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--threads", o.threads, "threads of one run; 0: all processors")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
-  app.add_option("--device", o.device, "cpu")->capture_default_str();
+  add_threads(app, o.threads);
+  add_device(app, o.device);
   add_measuring(app, *a);
   add_output(app, *a);
   app.add_option("--conf-thres", o.conf_threshold, "lowest confidence")
@@ -171,7 +169,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--max-det", o.max_detections, "most boxes in a picture")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--cfg", o.cfg, "model yaml, for weights without a model (a bare state_dict)");
+  add_cfg(app, o.cfg);
   app.add_flag("--tune", o.tune, "time candidate kernels on this machine first");
   app.add_option("--disable-pass", o.disable_passes,
                  "leave out graph passes by name; help lists them")
