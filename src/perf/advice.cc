@@ -377,8 +377,10 @@ std::optional<Advice> unsteady_frequency(const Evidence& e) {
       "Then pin, so that threads do not move to cold processors: {}. Look for heat, power limits, "
       "and a second thread on the same core (lscpu -e).",
       pin_text(e));
-  return Advice{.bound = "latency: the processor's frequency",
-                .finding = spread_text(e) + burst_text(e) + " Nobody else was seen beside them.",
+  return Advice{.bound = "latency: the processor's own speed",
+                .finding = spread_text(e) + burst_text(e) +
+                           " Nobody else was seen beside the slow runs: it is the frequency, or "
+                           "a thread of somebody else's on the same core.",
                 .remedy = std::move(remedy),
                 .weight = time_lost(e)};
 }
