@@ -122,7 +122,7 @@ Result<std::vector<Source>> matching(const std::string& pattern) {
   expand(fs::path(pattern).root_path(), parts, 0, found);
   if (found.empty()) return error(Code::kNotFound, "no picture or video matches '{}'", pattern);
   std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   std::vector<Source> sources;
   for (const std::string& path : found) sources.push_back(file_source(path));
   return sources;

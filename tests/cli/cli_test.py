@@ -275,7 +275,7 @@ class Detect(Scratch):
     def test_a_pipe_stays_a_pipe(self):
         pipe = self.folder / "pipe"
         os.mkfifo(pipe)
-        with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        with subprocess.Popen(["timeout", "60", "cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
             done = ferry("detect", "--weights", YOLOV5N, "--imgsz", 64, "--source", BUS, "--nosave", "--json", pipe)
             text = reader.communicate(timeout=60)[0]
         self.assertEqual(done.returncode, 0, done.stderr)
