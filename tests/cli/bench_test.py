@@ -71,7 +71,7 @@ class Bench(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         (self.folder / "run_peer.py").write_text(PEER)
         self.environment = {"FERRY_PEERS": str(self.folder), "FERRY_PEERS_PYTHON": sys.executable,
-                            "FERRY_PROGRAM": FERRY, "PIDS": str(self.folder / "pids")}
+                            "FERRY_PROGRAM": FERRY, "PIDS": str(self.folder / "pids"), "TMPDIR": str(self.folder)}
 
     def bench(self, *arguments, code=0, weights=TINY):
         done = ferry("bench", "--weights", weights, *quick(*arguments), **self.environment)
