@@ -191,7 +191,9 @@ Status write(const onnx::Message& proto, const std::string& path) {
     std::FILE* file = std::fopen(temporary.c_str(), "wb");
     if (file == nullptr) return why();
     Status status = proto.write([&](std::string_view piece) -> Status {
-      if (std::fwrite(piece.data(), 1, piece.size(), file) == piece.size()) return {};
+      // An empty piece may have no address, which fwrite must not be given.
+      if (piece.empty() || std::fwrite(piece.data(), 1, piece.size(), file) == piece.size())
+        return {};
       return why();
     });
     if (std::fclose(file) != 0 && status.ok()) return why();
