@@ -1,6 +1,7 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include "graph/op_def.h"
@@ -275,6 +276,69 @@ Status set_input_type(Graph& graph, size_t index, TensorType type) {
   return infer_types(graph);
 }
 
+float round_to(const Storage& storage, size_t slice, float value) {
+  switch (storage.dtype) {
+    case DType::kBf16:
+      return bf16_to_f32(f32_to_bf16(value));
+    case DType::kU8: {
+      const auto zero = static_cast<float>(storage.zero_point);
+      const float q = std::nearbyint(value / storage.scales[0]) + zero;
+      return std::isnan(q) ? 0.0f : (std::clamp(q, 0.0f, 255.0f) - zero) * storage.scales[0];
+    }
+    case DType::kI8: {
+      const float q = std::nearbyint(value / storage.scales[slice]);
+      return std::isnan(q) ? 0.0f : std::clamp(q, -127.0f, 127.0f) * storage.scales[slice];
+    }
+    default:
+      return value;
+  }
+}
+
+void round_to(const Storage& storage, Tensor& tensor) {
+  const std::span<float> values = tensor.mut<float>();
+  const size_t slices = storage.dtype == DType::kI8 ? storage.scales.size() : 1;
+  const size_t length = values.size() / std::max<size_t>(slices, 1);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = round_to(storage, slices == 1 ? 0 : i / length, values[i]);
+  }
+}
+
+Status check_storage(const Storage& storage, const TensorType& type, bool constant) {
+  if (storage == Storage{}) return {};
+  if (type.dtype != DType::kF32)
+    return error(Code::kInvalid, "{} is stored as {}, not as {}", type_text(type),
+                 dtype_name(type.dtype), dtype_name(storage.dtype));
+  size_t scales = 0;
+  if (storage.dtype == DType::kU8) scales = 1;
+  if (storage.dtype == DType::kI8) {
+    if (!constant || type.shape.empty())
+      return error(Code::kInvalid, "only constants with dimensions are stored as i8");
+    scales = static_cast<size_t>(type.shape[0]);
+  } else if (storage.dtype != DType::kU8 && storage.dtype != DType::kBf16) {
+    return error(Code::kInvalid, "nothing is stored as {}", dtype_name(storage.dtype));
+  }
+  if (storage.scales.size() != scales)
+    return error(Code::kInvalid, "a storage of {} scales, needs {}", storage.scales.size(), scales);
+  for (const float scale : storage.scales) {
+    if (!(scale >= 1e-30f && scale <= 1e30f))
+      return error(Code::kInvalid, "a scale of {}: needs 1e-30 to 1e30", scale);
+  }
+  const int32_t last = storage.dtype == DType::kU8 ? 255 : 0;
+  if (storage.zero_point < 0 || storage.zero_point > last)
+    return error(Code::kInvalid, "a zero point of {}: needs 0 to {}", storage.zero_point, last);
+  return {};
+}
+
+std::string storage_text(const Storage& storage) {
+  std::string text(dtype_name(storage.dtype));
+  if (storage.scales.empty()) return text;
+  text += "(";
+  for (size_t i = 0; i < storage.scales.size(); ++i)
+    text += fmt::format("{}{}", i ? ", " : "", storage.scales[i]);
+  if (storage.dtype == DType::kU8) text += fmt::format(", {}", storage.zero_point);
+  return text + ")";
+}
+
 Status verify(const Graph& graph) {
   if (names(graph).size() != graph.values.size())
     return error(Code::kInvalid, "two values have the same name");
@@ -291,6 +355,8 @@ Status verify(const Graph& graph) {
     const Value& value = graph.values[i];
     if (value.name.empty()) return error(Code::kInvalid, "a value has no name");
     FERRY_CHECK_OK(check_shape(value.type.shape, value.type.dtype).within(value.name));
+    FERRY_CHECK_OK(check_storage(value.storage, value.type, value.constant.has_value())
+                       .within(fmt::format("value '{}'", value.name)));
     if (!value.constant) continue;
     if (value.constant->type() != value.type) {
       return error(Code::kInvalid, "constant '{}' is {}, its value says {}", value.name,

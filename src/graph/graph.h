@@ -29,10 +29,26 @@ using Attrs = std::map<std::string, Attr, std::less<>>;  // sorted, so that the 
 using ValueId = int32_t;
 inline constexpr ValueId kNone = -1;  // stands for an optional input that is absent
 
+// How the elements of an f32 value are kept in memory while a graph runs. The value stays f32, and
+// ops mean what they always mean; its elements are those numbers that the storage can hold:
+//   kF32   all of them
+//   kBf16  rounded to nearest even
+//   kU8    (q - zero_point) * scale, q from 0 to 255: what a quantized kernel reads and writes
+//   kI8    q * scale, q from -127 to 127, one scale a slice of dimension 0: the weights of such a
+//          kernel (constants only; the constant's data is rounded already)
+struct Storage {
+  DType dtype = DType::kF32;
+  std::vector<float> scales = {};  // kU8: one; kI8: one a slice; else none
+  int32_t zero_point = 0;          // kU8: 0 to 255; else 0
+
+  bool operator==(const Storage&) const = default;
+};
+
 struct Value {
   std::string name;  // unique in the graph, never empty
   TensorType type;
   std::optional<Tensor> constant = std::nullopt;
+  Storage storage = {};
 };
 
 struct Node {
@@ -98,6 +114,17 @@ Status sort_topologically(Graph& graph);
 // Infers every type anew from the inputs' types (after set_input_type, say).
 Status infer_types(Graph& graph);
 Status set_input_type(Graph& graph, size_t index, TensorType type);
+
+// --- storage ---
+
+// The number nearest to `value` that `storage` holds; `slice` is its index in dimension 0. NaN
+// becomes the zero of an integer storage. REQUIRES: check_storage() passes.
+float round_to(const Storage& storage, size_t slice, float value);
+// Every element of a row-major f32 tensor. REQUIRES: check_storage() passes.
+void round_to(const Storage& storage, Tensor& tensor);
+// Why a value of this type cannot be stored so, as an error.
+Status check_storage(const Storage& storage, const TensorType& type, bool constant);
+std::string storage_text(const Storage& storage);  // "u8(0.0235, 12)", "bf16"; "f32"
 
 // --- checking ---
 

@@ -110,11 +110,17 @@ std::string constant_text(const Tensor& tensor, ConstantText mode) {
   return "{" + out + "}";
 }
 
+// "f32[1,4,8,8] as u8(0.1, 12)".
+std::string kind_text(const Value& value) {
+  const std::string type = type_text(value.type);
+  return value.storage == Storage{} ? type : type + " as " + storage_text(value.storage);
+}
+
 std::string node_line(const Graph& graph, const Node& node) {
   std::string line;
   for (const ValueId id : node.outputs) {
     line += fmt::format("{}{}: {}", line.empty() ? "" : ", ", name_text(graph.value(id).name),
-                        type_text(graph.value(id).type));
+                        kind_text(graph.value(id)));
   }
   line += fmt::format(" = {}(", node.op->name);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -173,7 +179,9 @@ class Parser {
     FERRY_TRY(id, new_name());
     FERRY_CHECK_OK(expect(':'));
     FERRY_TRY(t, type());
+    FERRY_TRY(kept, storage());
     ids_[id] = add_input(graph_, id, std::move(t));
+    graph_.value(ids_[id]).storage = std::move(kept);
     return {};
   }
 
@@ -186,9 +194,13 @@ class Parser {
     if (constant_elements_ > kMaxConstantElements) {
       return error(Code::kNoMemory, "constants of more than {} elements", kMaxConstantElements);
     }
+    FERRY_TRY(kept, storage());
+    FERRY_CHECK_OK(check_storage(kept, t, true));
     FERRY_CHECK_OK(expect('='));
     FERRY_TRY(tensor, literal(t));
+    if (kept != Storage{}) round_to(kept, tensor);
     ids_[id] = add_constant(graph_, id, std::move(tensor));
+    graph_.value(ids_[id]).storage = std::move(kept);
     return {};
   }
 
@@ -203,13 +215,17 @@ class Parser {
   Status read_node(std::string first) {
     std::vector<std::string> names = {std::move(first)};
     std::vector<std::optional<TensorType>> types;
+    std::vector<Storage> storages;
     for (;;) {
       if (ids_.contains(names.back()))
         return error(Code::kInvalid, "'{}' is defined twice", names.back());
       types.emplace_back();
+      storages.emplace_back();
       if (accept(':')) {
         FERRY_TRY(t, type());
+        FERRY_TRY(kept, storage());
         types.back() = std::move(t);
+        storages.back() = std::move(kept);
       }
       if (!accept(',')) break;
       FERRY_TRY(next, name());
@@ -253,6 +269,7 @@ class Parser {
                      type_text(*types[i]), type_text(value.type));
       }
       value.name = names[i];
+      value.storage = std::move(storages[i]);
       ids_[names[i]] = outputs[i];
     }
     return {};
@@ -429,6 +446,29 @@ class Parser {
     return t;
   }
 
+  // ` as u8(0.1, 12)` behind a type, or nothing.
+  Result<Storage> storage() {
+    skip_space();
+    if (text_.substr(at_, 3) != "as ") return Storage{};
+    at_ += 3;
+    FERRY_TRY(text, word());
+    Storage kept;
+    FERRY_TRY(dtype, dtype_from_name(text));
+    kept.dtype = dtype;
+    if (!accept('(')) return kept;
+    do {
+      FERRY_TRY(value, number());
+      kept.scales.push_back(static_cast<float>(value));
+    } while (accept(','));
+    FERRY_CHECK_OK(expect(')'));
+    if (dtype != DType::kU8) return kept;
+    const float zero = kept.scales.back();
+    kept.scales.pop_back();
+    if (!(zero >= 0 && zero <= 255)) return error(Code::kInvalid, "a zero point of {}", zero);
+    kept.zero_point = static_cast<int32_t>(zero);
+    return kept;
+  }
+
   Result<ValueId> known_value() {
     skip_space();
     const bool is_quoted = peek() == '"';
@@ -531,11 +571,11 @@ std::string print(const Graph& graph, ConstantText constants) {
   std::string out = "graph {\n";
   for (const ValueId id : graph.inputs) {
     out += fmt::format("  input {}: {}\n", name_text(graph.value(id).name),
-                       type_text(graph.value(id).type));
+                       kind_text(graph.value(id)));
   }
   for (const Value& value : graph.values) {
     if (!value.constant) continue;
-    out += fmt::format("  const {}: {} = {}\n", name_text(value.name), type_text(value.type),
+    out += fmt::format("  const {}: {} = {}\n", name_text(value.name), kind_text(value),
                        constant_text(*value.constant, constants));
   }
   for (const Node& node : graph.nodes) out += fmt::format("  {}\n", node_line(graph, node));

@@ -40,6 +40,51 @@ TEST(Text, PrintingWhatWasReadGivesTheSameText) {
   EXPECT_EQ(print(*graph), kText);
 }
 
+TEST(Text, StoragesRoundTripAndConstantsAreRounded) {
+  constexpr std::string_view kStored = R"(graph {
+  input x: f32[2] as u8(0.5, 12)
+  const c: f32[2] as i8(0.5, 0.25) = {1.5, -31.75}
+  y: f32[2] as bf16 = add(x, c)
+  a: f32[1] as u8(2, 0), b: f32[1] = split(y)
+  output a, b
+}
+)";
+  const auto graph = parse(kStored, kOps);
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(print(*graph), kStored);
+  EXPECT_EQ(graph->value(find_value(*graph, "x")).storage, (Storage{DType::kU8, {0.5f}, 12}));
+  const auto rounded = parse(
+      "graph { input x: f32[2] const c: f32[2] as i8(0.5, 0.25) = {1.6, -99} y = add(x, c) "
+      "output y }",
+      kOps);
+  ASSERT_TRUE(rounded.ok()) << rounded.error().message;
+  EXPECT_EQ(rounded->value(find_value(*rounded, "c")).constant->as<float>()[0], 1.5f);
+  EXPECT_EQ(rounded->value(find_value(*rounded, "c")).constant->as<float>()[1], -31.75f);
+}
+
+TEST(Text, RefusesStoragesThatNothingHas) {
+  const auto graph_of = [](std::string_view storage) {
+    return parse(fmt::format("graph {{ input x: f32[2] as {} y = add(x, x) output y }}", storage),
+                 kOps);
+  };
+  EXPECT_TRUE(graph_of("u8(0.5, 255)").ok());
+  for (const char* bad : {"u8", "u8(0.5)", "u8(0.5, 256)", "u8(0.5, -1)", "u8(0, 3)", "u8(nan, 3)",
+                          "u8(1, 2, 3)", "i8(1, 1)", "bf16(1)", "i32", "f16", "u8(0.5, 1"}) {
+    EXPECT_FALSE(graph_of(bad).ok()) << bad;
+  }
+}
+
+TEST(Storage, RoundsToWhatItHolds) {
+  const Storage bytes{DType::kU8, {0.5f}, 4};
+  EXPECT_EQ(round_to(bytes, 0, 0.3f), 0.5f);
+  EXPECT_EQ(round_to(bytes, 0, 0.25f), 0.0f);  // ties to even
+  EXPECT_EQ(round_to(bytes, 0, -9.0f), -2.0f);
+  EXPECT_EQ(round_to(bytes, 0, 1e9f), 125.5f);
+  EXPECT_EQ(round_to(bytes, 0, std::nanf("")), 0.0f);
+  EXPECT_EQ(round_to({DType::kBf16}, 0, 1.0f + 0x1p-8f), 1.0f);  // ties to even
+  EXPECT_EQ(round_to({DType::kI8, {1.0f, 2.0f}}, 1, -1000.0f), -254.0f);
+}
+
 TEST(Text, ReadsValuesAttributesAndNames) {
   const auto graph = parse(kText, kOps);
   ASSERT_TRUE(graph.ok()) << graph.error().message;
