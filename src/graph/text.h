@@ -15,9 +15,9 @@
 // node's name, when it differs from its first output's. Constants: `{v, …}` all elements in
 // row-major order, or a generator: `zeros()`, `full(v)`, `iota(start, step)`, `uniform(seed, low,
 // high)`, `normal(seed, mean, sd)` (splitmix64, the same on every machine). `#` starts a comment.
-// A value that is not kept as f32 says so behind its type: `y: f32[1,4,8,8] as u8(0.1, 12)`, `as
-// bf16`, `as i8(0.5, 0.25, …)` (Storage, graph.h). Names hold letters, digits, `_`, `.`, `/`, `:`; others are written as "quoted strings" with
-// \ escapes.
+// A value that is not kept as f32 says so behind its type: `y: f32[1,4,8,8] as u8(0.1, 12)`,
+// `as bf16`, `as i8(0.5, 0.25, …)` (Storage, graph.h). Names hold letters, digits, `_`, `.`, `/`,
+// `:`; others are written as "quoted strings" with \ escapes.
 #pragma once
 
 #include <span>
