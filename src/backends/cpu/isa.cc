@@ -9,7 +9,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr const char* kNames[] = {"portable", "avx2", "avx512"};
+constexpr const char* kNames[] = {"portable", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
 
 Isa lowered_isa() {
   const Isa detected = detected_isa();
@@ -27,7 +27,8 @@ Isa detected_isa() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return Isa::kAvx512;
+    if (!__builtin_cpu_supports("avx512vnni")) return Isa::kAvx512;
+    return __builtin_cpu_supports("avx512bf16") ? Isa::kAvx512Bf16 : Isa::kAvx512Vnni;
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
 #endif

@@ -10,13 +10,19 @@ namespace ferry::cpu {
 
 // Ordered: each includes the ones before it.
 enum class Isa : uint8_t {
-  kPortable,  // what the compiler makes of plain vectors for the baseline (SSE2 on x86-64)
-  kAvx2,      // AVX2 and FMA
-  kAvx512,    // AVX-512 F, BW, DQ, VL
+  kPortable,    // what the compiler makes of plain vectors for the baseline (SSE2 on x86-64)
+  kAvx2,        // AVX2 and FMA
+  kAvx512,      // AVX-512 F, BW, DQ, VL
+  kAvx512Vnni,  // and VNNI: products of bytes
+  kAvx512Bf16,  // and BF16: products of bfloat16
 };
 
+// The level that kernels of floats are written for: nothing above AVX-512 helps them.
+inline Isa float_isa(Isa isa) { return isa < Isa::kAvx512 ? isa : Isa::kAvx512; }
+
 // The best that the processor and the operating system support, lowered by the environment variable
-// FERRY_CPU_ISA (portable, avx2, avx512) when it is set; it can not raise it. Read once.
+// FERRY_CPU_ISA (portable, avx2, avx512, avx512_vnni, avx512_bf16) when it is set; it can not raise
+// it. Read once.
 Isa best_isa();
 
 // What is supported, without the environment.

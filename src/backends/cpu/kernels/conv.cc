@@ -57,11 +57,20 @@ const char* malformed(const ConvProblem& p) {
   if (p.epilogue.residual != Residual::kNone && p.residual_stride < s.out_c) {
     return "the residual's pixel stride is below the channels";
   }
+  const DType pixels = p.input.dtype;
+  const bool pair = pixels == DType::kU8 ? p.weight == DType::kS8 : p.weight == pixels;
+  if (!pair || pixels == DType::kS8) return "pixels and weights of these types do not go together";
+  if (p.output.dtype == DType::kS8 || p.residual.dtype == DType::kS8) {
+    return "an output or residual of signed bytes";
+  }
+  if (p.weight == DType::kS8 && p.weight_scales == nullptr)
+    return "weights of bytes have no scales";
   return nullptr;
 }
 
 const char* refuse_not_f32(const ConvProblem& p) {
-  const bool f32 = p.input == DType::kF32 && p.weight == DType::kF32 && p.output == DType::kF32;
+  const bool f32 = p.input.dtype == DType::kF32 && p.weight == DType::kF32 &&
+                   p.output.dtype == DType::kF32 && p.residual.dtype == DType::kF32;
   return f32 ? nullptr : "only fp32 operands";
 }
 

@@ -19,15 +19,11 @@
 
 #include "backends/cpu/isa.h"
 #include "backends/cpu/kernels/activation.h"
+#include "backends/cpu/kernels/storage.h"
 #include "backends/cpu/kernels/view.h"
 #include "base/thread_pool.h"
 
 namespace ferry::cpu {
-
-// Element types a convolution may mix. Every tactic of today refuses what is not kF32 throughout;
-// the quantized ones will take their scales and zero points from a member appended to ConvProblem,
-// and their output type decides the epilogue.
-enum class DType : uint8_t { kF32, kBf16, kU8, kS8 };
 
 struct ConvShape {
   int64_t batch = 1;
@@ -69,7 +65,11 @@ struct ConvProblem {
   int64_t in_stride = 0, out_stride = 0,
           residual_stride = 0;  // pixel strides in elements, see view.h
   Isa isa = Isa::kPortable;     // best_isa(), or lower
-  DType input = DType::kF32, weight = DType::kF32, output = DType::kF32;
+  // Pixels and weights go in pairs: kF32 and kF32, kBf16 and kBf16 (sums in fp32), kU8 and kS8
+  // (exact sums in int32). The output and the residual may be of any type but kS8.
+  Storage input{}, output{}, residual{};
+  DType weight = DType::kF32;
+  const float* weight_scales = nullptr;  // kS8: [out_c]; pack() reads them
 
   bool operator==(const ConvProblem&) const = default;
 };
@@ -99,7 +99,8 @@ struct ConvTactic {
   // machine.
   double (*cost)(const ConvProblem&, int threads);
 
-  // Weights are [out_c][in_c / groups][kernel_h][kernel_w] fp32; bias [out_c] or null for zeros.
+  // Weights are [out_c][in_c / groups][kernel_h][kernel_w] fp32, rounded to `weight` here; bias
+  // [out_c] or null for zeros.
   size_t (*packed_bytes)(const ConvProblem&);
   void (*pack)(const ConvProblem&, const float* weights, const float* bias, void* packed);
 
@@ -114,7 +115,7 @@ struct ConvTactic {
   void (*run)(const ConvProblem&, const ConvArgs&, ThreadPool&);
 };
 
-// Best first where costs are equal; the reference, which accepts every well-formed fp32 problem, is
+// Best first where costs are equal; the reference, which accepts every well-formed problem, is
 // last.
 std::span<const ConvTactic* const> conv_tactics();
 

@@ -55,7 +55,7 @@ void weights_3x3(const ConvProblem&, const float* weights, int64_t k, double* el
 
 // Depth of the squares: 2 * in_c floats of the upper row, then of the lower, which begins at a
 // whole vector of 8.
-int64_t lower_row(const ConvProblem& p) { return p.isa == Isa::kAvx512 ? 2 * p.shape.in_c : 8; }
+int64_t lower_row(const ConvProblem& p) { return p.isa >= Isa::kAvx512 ? 2 * p.shape.in_c : 8; }
 int64_t depth_squares(const ConvProblem& p) { return lower_row(p) + 2 * p.shape.in_c; }
 
 void weights_squares(const ConvProblem& p, const float* weights, int64_t k, double* elements) {

@@ -73,11 +73,11 @@ struct Picture {
   View view;
 };
 
-// What can run here, slowest first.
-inline std::vector<Isa> usable_isas() {
+// What can run here, slowest first, up to `last`.
+inline std::vector<Isa> usable_isas(Isa last = Isa::kAvx512) {
   std::vector<Isa> list;
-  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512}) {
-    if (isa <= best_isa()) list.push_back(isa);
+  for (Isa isa : {Isa::kPortable, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAvx512Bf16}) {
+    if (isa <= std::min(last, best_isa())) list.push_back(isa);
   }
   return list;
 }

@@ -189,11 +189,12 @@ FERRY_INLINE Vec select_negative(Vec s, Vec a, Vec b) {
 
 #endif  // __x86_64__
 
-// Initialises an array indexed by Isa with the three namespaces' `name`.
+// Initialises an array indexed by Isa with the namespaces' `name`; the levels above AVX-512 use its
+// code.
 #if defined(__x86_64__)
 #define FERRY_BY_ISA(name) \
-  { &portable::name, &avx2::name, &avx512::name }
+  { &portable::name, &avx2::name, &avx512::name, &avx512::name, &avx512::name }
 #else
 #define FERRY_BY_ISA(name) \
-  { &portable::name, &portable::name, &portable::name }
+  { &portable::name, &portable::name, &portable::name, &portable::name, &portable::name }
 #endif

@@ -145,8 +145,9 @@ void multiply_plane(const Run& r, const Buffers& b, const Block& block, int plan
                    block.width * (1 + matrix * r.cut.k);
   const int64_t parts = ceil_div(tiles, r.cut.tiles->max_rows[block.vecs]);
   const int64_t shortest = tiles / parts, longer = tiles % parts;
-  GemmTile tile = {.a = b.v + plane * v_plane(r.cut),
-                   .a_row = r.cut.row,
+  const int64_t row_bytes = r.cut.row * int64_t{sizeof(float)};
+  GemmTile tile = {.a = reinterpret_cast<const std::byte*>(b.v + plane * v_plane(r.cut)),
+                   .a_row = row_bytes,
                    .k = r.cut.k,
                    .b = u,
                    .out = m + plane * m_plane(r.cut, block.width),
@@ -154,7 +155,7 @@ void multiply_plane(const Run& r, const Buffers& b, const Block& block, int plan
   for (int64_t part = 0; part < parts; ++part) {
     const int64_t rows = shortest + (part < longer ? 1 : 0);
     r.cut.tiles->fn[block.vecs][rows](tile);
-    tile.a += rows * r.cut.row;
+    tile.a += rows * row_bytes;
     tile.out += rows * block.width;
   }
 }
