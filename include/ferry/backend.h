@@ -80,6 +80,15 @@ typedef struct ferry_value {
   /* The same for the same constant in every graph of this process, never reused: a key for packed
    * weights. */
   uint64_t identity;
+  /* How the elements of an fp32 value are kept in memory: FERRY_F32, as they are; FERRY_BF16,
+   * rounded to the nearest; FERRY_U8, (q - zero_point) * scales[0]; FERRY_I8 (constants only), q *
+   * scales[slice of dimension 0]. The data of a constant is fp32 whatever its storage, rounded to
+   * it.
+   */
+  int32_t storage; /* ferry_dtype; for values that are not fp32 the same as dtype */
+  const float* scales;
+  int64_t scale_count;
+  int32_t zero_point;
 } ferry_value;
 
 typedef enum ferry_attr_kind {
@@ -174,11 +183,14 @@ typedef struct ferry_compile_options {
  * is. */
 typedef struct ferry_io {
   size_t size;
-  void* data; /* 64-byte aligned */
-  int32_t dtype;
+  void* data;     /* 64-byte aligned */
+  int32_t dtype;  /* of the elements: the value's storage */
   int32_t layout; /* ferry_layout */
   int32_t rank;
   const int64_t* dims;
+  /* dtype FERRY_U8 for an fp32 value that is stored so: (q - zero_point) * scale. Else 1 and 0. */
+  float scale;
+  int32_t zero_point;
 } ferry_io;
 
 /* One step of a plan, for profiles. */

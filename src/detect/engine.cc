@@ -65,10 +65,28 @@ Result<std::vector<std::vector<vision::Detection>>> Engine::run(
   return results;
 }
 
-Status Engine::fill(const vision::PictureView& picture, const vision::LetterboxPlan& plan,
-                    vision::TensorLayout layout, float* to) {
+vision::Letterbox& Engine::letterbox(const vision::LetterboxPlan& plan) {
   if (!letterbox_ || letterbox_->plan() != plan) letterbox_.emplace(plan);
-  return letterbox_->to_float(picture, layout, to);
+  return *letterbox_;
+}
+
+// Image `image` of an input buffer. A quantized network takes the picture's own bytes.
+Status Engine::fill(const vision::PictureView& picture, const vision::LetterboxPlan& plan,
+                    int64_t image, const ferry_io& io) {
+  const auto layout =
+      io.layout == FERRY_NHWC ? vision::TensorLayout::kNhwc : vision::TensorLayout::kNchw;
+  const int64_t elements = 3 * plan.input_height * plan.input_width;
+  if (io.dtype == FERRY_F32) {
+    return letterbox(plan).to_float(picture, layout,
+                                    static_cast<float*>(io.data) + image * elements);
+  }
+  if (io.dtype == FERRY_U8 && io.scale == 1.0f / 255 && io.zero_point == 0) {
+    return letterbox(plan).to_bytes(picture, layout,
+                                    static_cast<uint8_t*>(io.data) + image * elements);
+  }
+  pixels_.resize(static_cast<size_t>(elements));
+  FERRY_CHECK_OK(letterbox(plan).to_float(picture, vision::TensorLayout::kNhwc, pixels_.data()));
+  return runtime::write_picture(io, image, pixels_.data());
 }
 
 // Pictures of one input size.
@@ -85,12 +103,8 @@ Status Engine::run_batch(std::span<const vision::PictureView> pictures,
   {
     const Stopwatch watch(timing_.preprocess_ms);
     const ferry_io io = context->input(0);
-    const auto layout =
-        io.layout == FERRY_NHWC ? vision::TensorLayout::kNhwc : vision::TensorLayout::kNchw;
     for (size_t i = 0; i < batch.size(); ++i) {
-      float* to =
-          static_cast<float*>(io.data) + static_cast<int64_t>(i) * 3 * shape.height * shape.width;
-      FERRY_CHECK_OK(fill(pictures[batch[i]], plans[batch[i]], layout, to));
+      FERRY_CHECK_OK(fill(pictures[batch[i]], plans[batch[i]], static_cast<int64_t>(i), io));
     }
   }
   {
@@ -124,17 +138,17 @@ Result<Engine::Found> Engine::decode(const runtime::Context& context, int64_t im
 
 Status Engine::run_augmented(const vision::PictureView& picture, const vision::LetterboxPlan& plan,
                              const vision::NmsOptions& nms, Found& result) {
-  augmented_input_.resize(static_cast<size_t>(3 * plan.input_height * plan.input_width));
+  pixels_.resize(static_cast<size_t>(3 * plan.input_height * plan.input_width));
   {
     const Stopwatch watch(timing_.preprocess_ms);
-    FERRY_CHECK_OK(fill(picture, plan, vision::TensorLayout::kNhwc, augmented_input_.data()));
+    FERRY_CHECK_OK(letterbox(plan).to_float(picture, vision::TensorLayout::kNhwc, pixels_.data()));
   }
   double all_ms = 0;
   const double before = timing_.preprocess_ms + timing_.inference_ms;
   {
     const Stopwatch watch(all_ms);
-    FERRY_TRY(found, detect_augmented(lane_, augmented_input_, plan.input_height, plan.input_width,
-                                      nms, timing_.preprocess_ms, timing_.inference_ms));
+    FERRY_TRY(found, detect_augmented(lane_, pixels_, plan.input_height, plan.input_width, nms,
+                                      timing_.preprocess_ms, timing_.inference_ms));
     result = std::move(found);
   }
   timing_.postprocess_ms += all_ms - (timing_.preprocess_ms + timing_.inference_ms - before);

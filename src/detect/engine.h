@@ -46,8 +46,9 @@ class Engine {
  private:
   using Found = std::vector<vision::Detection>;
 
-  Status fill(const vision::PictureView& picture, const vision::LetterboxPlan& plan,
-              vision::TensorLayout layout, float* to);
+  vision::Letterbox& letterbox(const vision::LetterboxPlan& plan);
+  Status fill(const vision::PictureView& picture, const vision::LetterboxPlan& plan, int64_t image,
+              const ferry_io& io);
   Status run_batch(std::span<const vision::PictureView> pictures,
                    std::span<const vision::LetterboxPlan> plans, std::span<const size_t> batch,
                    const vision::NmsOptions& nms, std::vector<Found>& results);
@@ -60,7 +61,7 @@ class Engine {
   Timing timing_;
   // Of the last picture's plan: a video pays for its tables once.
   std::optional<vision::Letterbox> letterbox_;
-  std::vector<float> augmented_input_;
+  std::vector<float> pixels_;  // of one picture, where the buffer does not take floats
 };
 
 }  // namespace ferry::detect

@@ -1,5 +1,5 @@
 // The reference device: runs a graph node by node with the ops' own plain loops. Slow, and right by
-// definition.
+// definition. Values are rounded to what their storage holds.
 #pragma once
 
 #include <span>

@@ -44,7 +44,13 @@ CGraph::CGraph(graph::Graph graph) : graph_(std::move(graph)) {
                        .rank = count(value.type.shape),
                        .dims = value.type.shape.data(),
                        .data = value.constant ? value.constant->data() : nullptr,
-                       .identity = value.constant ? value.constant->identity() : 0});
+                       .identity = value.constant ? value.constant->identity() : 0,
+                       .storage = static_cast<int32_t>(value.type.dtype == graph::DType::kF32
+                                                           ? value.storage.dtype
+                                                           : value.type.dtype),
+                       .scales = value.storage.scales.data(),
+                       .scale_count = count(value.storage.scales),
+                       .zero_point = value.storage.zero_point});
   }
   for (const ferry_value& value : values_) value_pointers_.push_back(&value);
   for (const graph::Node& node : graph_.nodes) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -79,6 +80,26 @@ constexpr Backend kBackends[] = {{"cpu", ferry_cpu_backend_entry}};
 
 std::span<const int64_t> dims(const ferry_io& io) {
   return {io.dims, static_cast<size_t>(io.rank)};
+}
+
+// Element `i` of a buffer, which keeps floats as its dtype says.
+void put_element(const ferry_io& io, int64_t i, float value) {
+  if (io.dtype == FERRY_U8) {
+    const float q = std::nearbyint(value / io.scale) + static_cast<float>(io.zero_point);
+    static_cast<uint8_t*>(io.data)[i] =
+        static_cast<uint8_t>(std::isnan(q) ? io.zero_point : std::clamp(q, 0.0f, 255.0f));
+  } else if (io.dtype == FERRY_BF16) {
+    static_cast<uint16_t*>(io.data)[i] = graph::f32_to_bf16(value);
+  } else {
+    static_cast<float*>(io.data)[i] = value;
+  }
+}
+
+float get_element(const ferry_io& io, int64_t i) {
+  if (io.dtype == FERRY_U8)
+    return static_cast<float>(static_cast<const uint8_t*>(io.data)[i] - io.zero_point) * io.scale;
+  if (io.dtype == FERRY_BF16) return graph::bf16_to_f32(static_cast<const uint16_t*>(io.data)[i]);
+  return static_cast<const float*>(io.data)[i];
 }
 
 // Calls move(row-major index, buffer index) for every element of a picture.
@@ -216,43 +237,47 @@ Status Context::run_timed(std::vector<double>& step_ms) {
 }
 
 void write_input(const ferry_io& io, const graph::Tensor& tensor) {
-  FERRY_ASSERT(std::ranges::equal(dims(io), tensor.shape()) &&
-                   io.dtype == static_cast<int32_t>(tensor.dtype()),
+  const bool picture = io.layout == FERRY_NHWC;
+  const auto dtype = picture ? graph::DType::kF32 : static_cast<graph::DType>(io.dtype);
+  FERRY_ASSERT(std::ranges::equal(dims(io), tensor.shape()) && tensor.dtype() == dtype,
                "a tensor of another type than the input");
-  if (io.layout == FERRY_ROW_MAJOR) {
+  if (!picture) {
     std::memcpy(io.data, tensor.data(), tensor.bytes().size());
     return;
   }
   const float* from = tensor.as<float>().data();
-  auto* to = static_cast<float*>(io.data);
-  each_nhwc(io, [&](int64_t row_major, int64_t nhwc) { to[nhwc] = from[row_major]; });
+  each_nhwc(io, [&](int64_t row_major, int64_t nhwc) { put_element(io, nhwc, from[row_major]); });
 }
 
 Status write_picture(const ferry_io& io, int64_t image, const float* nhwc) {
-  if (io.rank != 4 || io.dtype != FERRY_F32)
+  // A buffer of pixels holds floats, in whatever storage; others are what their dtype says.
+  if (io.rank != 4 || (io.layout != FERRY_NHWC && io.dtype != FERRY_F32))
     return error(Code::kUnsupported, "the input is no picture of floats");
-  const int64_t c = io.dims[1], pixels = io.dims[2] * io.dims[3];
-  float* to = static_cast<float*>(io.data) + image * c * pixels;
-  if (io.layout == FERRY_NHWC) {
-    std::copy_n(nhwc, c * pixels, to);
+  const int64_t c = io.dims[1], pixels = io.dims[2] * io.dims[3], first = image * c * pixels;
+  if (io.layout == FERRY_NHWC && io.dtype == FERRY_F32) {
+    std::copy_n(nhwc, c * pixels, static_cast<float*>(io.data) + first);
     return {};
   }
   for (int64_t p = 0; p < pixels; ++p) {
-    for (int64_t k = 0; k < c; ++k) to[k * pixels + p] = nhwc[p * c + k];
+    for (int64_t k = 0; k < c; ++k) {
+      const int64_t to = io.layout == FERRY_NHWC ? p * c + k : k * pixels + p;
+      put_element(io, first + to, nhwc[p * c + k]);
+    }
   }
   return {};
 }
 
 Result<graph::Tensor> read_output(const ferry_io& io) {
-  FERRY_TRY(tensor, graph::Tensor::make(
-                        {static_cast<graph::DType>(io.dtype), {dims(io).begin(), dims(io).end()}}));
-  if (io.layout == FERRY_ROW_MAJOR) {
+  const bool picture = io.layout == FERRY_NHWC;
+  FERRY_TRY(tensor,
+            graph::Tensor::make({picture ? graph::DType::kF32 : static_cast<graph::DType>(io.dtype),
+                                 {dims(io).begin(), dims(io).end()}}));
+  if (!picture) {
     std::memcpy(tensor.mut_bytes().data(), io.data, tensor.bytes().size());
     return tensor;
   }
-  const auto* from = static_cast<const float*>(io.data);
   float* to = tensor.mut<float>().data();
-  each_nhwc(io, [&](int64_t row_major, int64_t nhwc) { to[row_major] = from[nhwc]; });
+  each_nhwc(io, [&](int64_t row_major, int64_t nhwc) { to[row_major] = get_element(io, nhwc); });
   return tensor;
 }
 

@@ -104,8 +104,8 @@ class Context {
   ferry_context* handle_ = nullptr;
 };
 
-// Row-major copies in and out of a buffer, whatever its layout. REQUIRES: the tensor has the
-// buffer's type.
+// Row-major copies in and out of a buffer, whatever its layout and storage: pictures are f32
+// tensors. REQUIRES: the tensor has the value's type.
 void write_input(const ferry_io& io, const graph::Tensor& tensor);
 Result<graph::Tensor> read_output(const ferry_io& io);
 // One image of a batch from [height, width, channels] floats.

@@ -109,6 +109,46 @@ TEST(Device, ABlockWithSplitResidualsAndConcatAnswersAsTheReferenceDoes) {
     compare(*graph, threads, 1e-4, fmt::format("{} threads", threads));
 }
 
+// Bytes, bfloat16 and floats in one graph: a slice that is concatenated twice, residuals of another
+// storage, conversions, an op without a kernel between stored pictures.
+constexpr std::string_view kStoredBlock = R"(graph {
+  input x: f32[1,3,12,20] as u8(0.0078125, 128)
+  const s: f32[16,3,6,6] as i8(0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002, 0.002) = full(0.1)
+  const b0: f32[16] = uniform(2, -1, 1)
+  const w1: f32[16,16,1,1] as bf16 = full(0.0625)
+  const w3: f32[24,48,1,1] = uniform(5, -0.2, 0.2)
+  stem: f32[1,16,6,10] as u8(0.03, 10) = conv2d(x, s, b0) strides=[2,2] pads=[2,2,2,2] activation="silu"
+  half: f32[1,16,6,10] as bf16 = identity(stem)
+  h: f32[1,16,6,10] as bf16 = conv2d(half, w1) activation="silu"
+  m: f32[1,16,6,10] as u8(0.03, 10) = conv2d(h, w1, _, stem) activation="silu" residual="after"
+  p: f32[1,16,6,10] as u8(0.03, 10) = max_pool2d(m) kernel=[5,5] pads=[2,2,2,2]
+  q: f32[1,16,6,10] as u8(0.02, 0) = add(p, half) activation="relu"
+  cat: f32[1,48,6,10] as u8(0.03, 10) = concat(m, p, q) axis=1
+  wide = identity(cat)
+  y = conv2d(wide, w3) activation="silu"
+  up: f32[1,16,12,20] as u8(0.03, 10) = resize(m) scales=[2.0,2.0] coordinates="asymmetric" nearest_mode="floor"
+  odd: f32[1,16,12,20] as bf16 = abs(up)
+  e = identity(odd)
+  output y, e, q
+})";
+
+TEST(Device, StoredValuesAnswerAsTheReferenceDoes) {
+  const auto graph = graph::parse(kStoredBlock, ops::op_table());
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  // Sums near the middle of two elements may round either way: one element, carried on.
+  for (const int threads : {1, 2, 3})
+    compare(*graph, threads, 0.04, fmt::format("{} threads", threads));
+}
+
+TEST(Device, OnlyPicturesMayBeKeptInAnotherStorage) {
+  const auto graph = graph::parse("graph {\n input x: f32[4,4] as bf16\n y = relu(x)\n output y\n}",
+                                  ops::op_table());
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto plan = Plan::compile(*Device::open("cpu"), *graph);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("'x' is no picture"), std::string::npos);
+}
+
 TEST(Device, TheSameRunGivesTheSameBits) {
   const auto graph = graph::parse(kBlock, ops::op_table());
   ASSERT_TRUE(graph.ok()) << graph.error().message;

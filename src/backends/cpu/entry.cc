@@ -81,7 +81,7 @@ void plan_step(const ferry_plan* plan, int32_t index, ferry_step* step) {
   const ferry::cpu::NodeRef node{&plan->plan->graph, row.node};
   int64_t bytes = 0;
   const auto count = [&](const ferry_value& value) {
-    bytes += ferry::cpu::elements(value) * ferry::cpu::element_size(value.dtype);
+    bytes += ferry::cpu::elements(value) * ferry::cpu::element_size(value.storage);
   };
   for (size_t i = 0; i < node.inputs().size(); ++i) {
     if (node.input(i) != nullptr) count(*node.input(i));
@@ -95,7 +95,7 @@ void plan_step(const ferry_plan* plan, int32_t index, ferry_step* step) {
            .kernel = row.step->kernel.c_str(),
            .macs = node.node().macs,
            .bytes = bytes,
-           .dtype = first.dtype,
+           .dtype = first.storage,
            .layout_bytes = row.step->layout_bytes};
 }
 
@@ -113,10 +113,12 @@ void describe(const Context& context, const Plan::Io& row, ferry_io* io) {
   void* data = row.offset >= 0 ? context.at(row.offset) : const_cast<void*>(value.data);
   *io = {.size = sizeof(ferry_io),
          .data = data,
-         .dtype = value.dtype,
+         .dtype = data == value.data ? value.dtype : value.storage,
          .layout = row.layout,
          .rank = value.rank,
-         .dims = value.dims};
+         .dims = value.dims,
+         .scale = value.storage == FERRY_U8 && value.scale_count == 1 ? value.scales[0] : 1.0f,
+         .zero_point = value.zero_point};
 }
 
 void context_input(ferry_context* context, int32_t index, ferry_io* io) {

@@ -12,6 +12,7 @@
 
 #include "backends/cpu/isa.h"
 #include "backends/cpu/kernels/activation.h"
+#include "backends/cpu/kernels/storage.h"
 #include "backends/cpu/kernels/view.h"
 #include "backends/cpu/node.h"
 #include "backends/cpu/weights.h"
@@ -31,9 +32,14 @@ struct PictureRef {
   int64_t offset = 0;  // bytes
   int64_t batch = 0, h = 0, w = 0, c = 0;
   int64_t stride = 0;  // elements a pixel
+  Storage storage{};
 
+  // REQUIRES: kept as floats
   View in(std::byte* arena) const {
     return {reinterpret_cast<float*>(arena + offset), batch, h, w, c, stride};
+  }
+  StoredView stored(std::byte* arena) const {
+    return {arena + offset, batch, h, w, c, stride, storage};
   }
 };
 

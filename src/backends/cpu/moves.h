@@ -1,4 +1,4 @@
-// Copies between channel slices, which concat and split come down to.
+// Copies between channel slices, which concat and split come down to; storages may differ.
 #pragma once
 
 #include <memory>

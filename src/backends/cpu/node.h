@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "backends/cpu/kernels/storage.h"
 #include "base/result.h"
 #include "ferry/backend.h"
 
@@ -66,9 +67,27 @@ inline int64_t elements(const ferry_value& value) {
 }
 int64_t element_size(int32_t dtype);
 inline bool is_constant(const ferry_value& value) { return value.data != nullptr; }
-// fp32 with four dimensions: what the kernels work on.
+// fp32 with four dimensions, kept in memory as any storage has it.
 inline bool is_picture(const ferry_value& value) {
   return value.dtype == FERRY_F32 && value.rank == 4 && !is_constant(value);
+}
+// The same, kept as floats: what most kernels work on.
+inline bool is_float_picture(const ferry_value& value) {
+  return is_picture(value) && value.storage == FERRY_F32;
+}
+// REQUIRES: an fp32 value.
+inline Storage storage_of(const ferry_value& value) {
+  switch (value.storage) {
+    case FERRY_BF16:
+      return {DType::kBf16};
+    case FERRY_U8:
+      return {DType::kU8, value.scales[0], value.zero_point};
+    default:
+      return {};
+  }
+}
+inline bool same_storage(const ferry_value& a, const ferry_value& b) {
+  return storage_of(a) == storage_of(b);
 }
 
 }  // namespace ferry::cpu

@@ -132,6 +132,7 @@ class Placer {
   bool merge(int inner, int outer, int64_t channel) {
     if (!mergeable(inner) || !mergeable(outer)) return false;
     if (value(inner).pixels != value(outer).pixels) return false;
+    if (value(inner).storage != value(outer).storage) return false;
     const int from = group_of_[static_cast<size_t>(inner)],
               to = group_of_[static_cast<size_t>(outer)];
     const int64_t delta = channel_in_group(outer) + channel - channel_in_group(inner);
@@ -208,7 +209,7 @@ class Placer {
         out.spots[static_cast<size_t>(member.value)] = {static_cast<int>(buffers.size()),
                                                         v.picture ? member.channel - group.low : 0,
                                                         v.picture ? stride : 0};
-        buffer.bytes = v.picture ? v.pixels * stride * int64_t{sizeof(float)} : v.bytes;
+        buffer.bytes = v.picture ? v.pixels * stride * v.element_bytes : v.bytes;
         buffer.first = std::min(buffer.first, l.defined);
         buffer.last = std::max(buffer.last, l.last);
       }

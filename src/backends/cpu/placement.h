@@ -23,11 +23,13 @@ struct PlacedValue {
   bool picture = false;
   int64_t pixels = 0;  // batch * h * w; only pictures of equal pixel counts share a buffer
   int64_t channels = 0;
-  int64_t bytes = 0;    // when not a picture
-  bool needed = false;  // false: a constant or unused value, not placed
-  bool pinned = false;  // an input or output of the graph: dense, alone in its buffer
-  bool input = false;   // written before the first step
-  bool output = false;  // lives until after the last step
+  int storage = 0;            // equal numbers: equal storages; only such pictures share a buffer
+  int64_t element_bytes = 4;  // follows from the storage
+  int64_t bytes = 0;          // when not a picture
+  bool needed = false;        // false: a constant or unused value, not placed
+  bool pinned = false;        // an input or output of the graph: dense, alone in its buffer
+  bool input = false;         // written before the first step
+  bool output = false;        // lives until after the last step
 };
 
 struct PlacedStep {

@@ -39,7 +39,7 @@ class HostStep final : public Step {
     std::vector<void*> out;
     for (const Operand& operand : inputs) {
       if (operand.picture) {
-        nhwc_to_nchw(operand.picture->in(args.arena), scratch(args, operand), isa_, args.pool);
+        nhwc_to_nchw(operand.picture->stored(args.arena), scratch(args, operand), isa_, args.pool);
       }
       in.push_back(operand.constant ? operand.constant : address(args, operand));
     }
@@ -47,7 +47,7 @@ class HostStep final : public Step {
     status_ = host_.evaluate(&graph_, node_, in.data(), out.data());
     for (const Operand& operand : outputs) {
       if (operand.picture)
-        nchw_to_nhwc(scratch(args, operand), operand.picture->in(args.arena), isa_, args.pool);
+        nchw_to_nhwc(scratch(args, operand), operand.picture->stored(args.arena), isa_, args.pool);
     }
   }
 
@@ -85,6 +85,7 @@ class Compiler final : public LowerContext {
   Status run(Plan& plan) {
     choose_lowerings();
     choose_pictures();
+    FERRY_CHECK_OK(check_storages());
     placement_ = place(values_, steps_);
     plan.keeps_constant.resize(static_cast<size_t>(graph_.value_count), false);
     int64_t scratch = 0;
@@ -123,7 +124,8 @@ class Compiler final : public LowerContext {
             .h = v.dims[2],
             .w = v.dims[3],
             .c = v.dims[1],
-            .stride = spot.stride};
+            .stride = spot.stride,
+            .storage = storage_of(v)};
   }
   WeightCache& weights() override { return device_.weights; }
   Isa isa() const override { return device_.isa; }
@@ -135,7 +137,9 @@ class Compiler final : public LowerContext {
     for (int n = 0; n < graph_.node_count; ++n) lowerings_.push_back(find_lowering({&graph_, n}));
   }
 
-  static bool is_view(const NodeRef& node) { return node.op() == "concat" || node.op() == "split"; }
+  static bool is_view(const NodeRef& node) {
+    return node.op() == "concat" || node.op() == "split" || node.op() == "identity";
+  }
 
   // Constants that node `n` was the last to use and that are packed now.
   void release_constants(int n, const std::vector<bool>& keeps_constant) {
@@ -163,7 +167,8 @@ class Compiler final : public LowerContext {
       if (id < 0 || is_constant(*graph_.values[id])) return;
       PlacedValue& v = values_[static_cast<size_t>(id)];
       v.needed = true;
-      v.picture = v.picture || (kernel && is_picture(*graph_.values[id]));
+      const ferry_value& c = *graph_.values[id];
+      v.picture = v.picture || (is_picture(c) && (kernel || c.storage != FERRY_F32));
     };
     for (int n = 0; n < graph_.node_count; ++n) {
       const NodeRef node{&graph_, n};
@@ -188,8 +193,24 @@ class Compiler final : public LowerContext {
       if (!placed.picture) continue;
       placed.pixels = v.dims[0] * v.dims[2] * v.dims[3];
       placed.channels = v.dims[1];
+      placed.element_bytes = element_bytes(storage_of(v).dtype);
+      const auto known = std::ranges::find(storages_, storage_of(v));
+      placed.storage = static_cast<int>(known - storages_.begin());
+      if (known == storages_.end()) storages_.push_back(storage_of(v));
     }
     for (int n = 0; n < graph_.node_count; ++n) steps_.push_back(placed_step({&graph_, n}));
+  }
+
+  // Only pictures have kernels that read other storages than floats.
+  Status check_storages() {
+    for (int32_t id = 0; id < graph_.value_count; ++id) {
+      const ferry_value& v = *graph_.values[id];
+      if (!value(id).needed || value(id).picture || v.dtype != FERRY_F32) continue;
+      if (v.storage == FERRY_F32) continue;
+      return error(Code::kUnsupported, "value '{}' is no picture, so it can only be kept as fp32",
+                   v.name);
+    }
+    return {};
   }
 
   PlacedStep placed_step(const NodeRef& node) {
@@ -244,7 +265,7 @@ class Compiler final : public LowerContext {
   int64_t offset(int32_t id) const {
     const Spot& spot = placement_.spots[static_cast<size_t>(id)];
     return placement_.buffer_offsets[static_cast<size_t>(spot.buffer)] +
-           spot.channel * int64_t{sizeof(float)};
+           spot.channel * values_[static_cast<size_t>(id)].element_bytes;
   }
 
   PlacedValue& value(int32_t id) { return values_[static_cast<size_t>(id)]; }
@@ -255,6 +276,7 @@ class Compiler final : public LowerContext {
   bool tune_;
   std::vector<const Lowering*> lowerings_;  // per node; null: evaluated by the host
   std::vector<PlacedValue> values_;
+  std::vector<Storage> storages_;  // of pictures, each once
   std::vector<PlacedStep> steps_;
   std::vector<int> last_use_;  // per value: the last node that reads it
   Placement placement_;

@@ -1,5 +1,6 @@
 #include "ops/evaluate.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "graph/op_def.h"
@@ -27,6 +28,20 @@ Result<std::vector<Tensor>> evaluate_node(const Node& node, std::span<const Tens
   return outputs;
 }
 
+namespace {
+
+// What memory does to a value that is not kept as f32.
+Status round_stored(const Storage& storage, Tensor& tensor) {
+  if (storage.dtype == DType::kF32) return {};
+  FERRY_TRY(rounded, Tensor::make(tensor.type()));
+  std::ranges::copy(tensor.as<float>(), rounded.mut<float>().begin());
+  round_to(storage, rounded);
+  tensor = std::move(rounded);
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor> inputs) {
   return evaluate(graph, inputs, {});
 }
@@ -46,6 +61,7 @@ Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor>
                    type_text(input.type), type_text(inputs[i].type()));
     }
     live[static_cast<size_t>(graph.inputs[i])] = inputs[i];
+    FERRY_CHECK_OK(round_stored(input.storage, *live[static_cast<size_t>(graph.inputs[i])]));
   }
 
   std::vector<int> uses_left(graph.values.size(), 0);
@@ -63,8 +79,10 @@ Result<std::vector<Tensor>> evaluate(const Graph& graph, std::span<const Tensor>
       arguments.push_back(id == kNone ? nullptr : &*live[static_cast<size_t>(id)]);
     }
     FERRY_TRY(outputs, evaluate_node(node, arguments));
-    for (size_t i = 0; i < outputs.size(); ++i)
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      FERRY_CHECK_OK(round_stored(graph.value(node.outputs[i]).storage, outputs[i]));
       live[static_cast<size_t>(node.outputs[i])] = std::move(outputs[i]);
+    }
     for (const ValueId id : node.inputs) {
       if (id != kNone && --uses_left[static_cast<size_t>(id)] == 0)
         live[static_cast<size_t>(id)].reset();

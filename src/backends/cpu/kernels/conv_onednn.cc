@@ -253,16 +253,13 @@ std::shared_ptr<const void> prepare(const ConvProblem& p) {
 void place_residual(const ConvProblem& p, const ConvArgs& args, ThreadPool& pool) {
   if (p.epilogue.residual == Residual::kNone || args.residual == args.output) return;
   const ConvShape& s = p.shape;
-  const View output = {
-      static_cast<float*>(args.output), s.batch, s.out_h, s.out_w, s.out_c, p.out_stride};
-  ConstView residual = {static_cast<const float*>(args.residual),
-                        s.batch,
-                        s.out_h,
-                        s.out_w,
-                        s.out_c,
-                        p.residual_stride};
+  const StoredView output = {
+      static_cast<std::byte*>(args.output), s.batch, s.out_h, s.out_w, s.out_c, p.out_stride, {}};
+  StoredView residual = output;
+  residual.data = static_cast<std::byte*>(const_cast<void*>(args.residual));  // only read
+  residual.stride = p.residual_stride;
   if (p.epilogue.residual != Residual::kBeforeActivationUpsampled2x) {
-    copy(residual, output, p.isa, pool);
+    convert(residual, nullptr, {}, output, p.isa, pool);
     return;
   }
   residual.h = ceil_div(s.out_h, 2);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/cpu/kernels/epilogue.h"
+#include "backends/cpu/kernels/finish.h"
 #include "backends/cpu/kernels/vec.h"
 
 namespace ferry::cpu {
@@ -75,27 +76,9 @@ void finish(ConstView a, const ConstView* b, Activation activation, View output,
 
 }  // namespace
 
-void copy(ConstView input, View output, Isa, ThreadPool& pool) {
-  const bool dense = input.stride == input.c && output.stride == input.c;
-  for_rows(input.pixels(), input.c, dense, pool,
-           [&](int64_t first, int64_t rows, int64_t cols, int64_t joined) {
-             const int64_t from_step = dense ? joined : input.stride,
-                           to_step = dense ? joined : output.stride;
-             const float* from = input.data + first * from_step;
-             float* to = output.data + first * to_step;
-             for (int64_t row = 0; row < rows; ++row, from += from_step, to += to_step) {
-               std::memcpy(to, from, static_cast<size_t>(cols) * sizeof(float));
-             }
-           });
-}
-
 void apply_activation(Activation activation, ConstView input, View output, Isa isa,
                       ThreadPool& pool) {
   finish(input, nullptr, activation, output, isa, pool);
-}
-
-void add(ConstView a, ConstView b, Activation activation, View output, Isa isa, ThreadPool& pool) {
-  finish(a, &b, activation, output, isa, pool);
 }
 
 void multiply(ConstView a, ConstView b, Activation activation, View output, Isa isa,
@@ -135,32 +118,102 @@ void scale_channels(ConstView input, const float* scale, const float* shift, Act
     apply_activation(activation, output, output, isa, pool);
 }
 
+namespace {
+
+bool is_float(const StoredView& v) { return v.storage.dtype == DType::kF32; }
+
+View view_of(const StoredView& v) {
+  return {reinterpret_cast<float*>(v.data), v.batch, v.h, v.w, v.c, v.stride};
+}
+
+}  // namespace
+
+void convert(const StoredView& a, const StoredView* b, Activation activation,
+             const StoredView& output, Isa isa, ThreadPool& pool) {
+  const Epilogue epilogue = {activation, b ? Residual::kBeforeActivation : Residual::kNone};
+  const bool bytes = !b && activation.kind == ActivationKind::kNone && a.storage == output.storage;
+  if (!bytes && is_float(a) && is_float(output) && (!b || is_float(*b))) {
+    const ConstView addend = b ? ConstView(view_of(*b)) : ConstView();
+    return finish(view_of(a), b ? &addend : nullptr, activation, view_of(output), isa, pool);
+  }
+  const bool dense = a.stride == a.c && output.stride == a.c && (!b || b->stride == a.c);
+  const int64_t a_size = element_bytes(a.storage.dtype);
+  const FinishFn fn = finish_fn(isa, epilogue);
+  for_rows(a.pixels(), a.c, dense, pool,
+           [&](int64_t first, int64_t rows, int64_t cols, int64_t joined) {
+             const auto step = [&](const StoredView& v) {
+               return (dense ? joined : v.stride) * element_bytes(v.storage.dtype);
+             };
+             const std::byte* from = a.data + first * step(a);
+             std::byte* to = output.data + first * step(output);
+             if (bytes) {
+               for (int64_t row = 0; row < rows; ++row, from += step(a), to += step(output))
+                 std::memcpy(to, from, static_cast<size_t>(cols * a_size));
+               return;
+             }
+             FinishRows run;
+             run.source = from;
+             run.source_step = step(a);
+             run.source_storage = a.storage;
+             run.output = to;
+             run.output_step = step(output);
+             run.output_storage = output.storage;
+             if (b) {
+               run.residual = b->data + first * step(*b);
+               run.residual_step = step(*b);
+               run.residual_storage = b->storage;
+             }
+             run.rows = rows;
+             run.cols = cols;
+             run.mode = epilogue.residual;
+             run.activation = activation;
+             fn(run);
+           });
+}
+
 // Blocks of kBlock pixels by kBlock channels: both sides then stay in the cache lines they touch.
 constexpr int64_t kBlock = 16;
 
-void nchw_to_nhwc(const float* nchw, View output, Isa, ThreadPool& pool) {
-  const int64_t plane = output.h * output.w, blocks = (plane + kBlock - 1) / kBlock;
-  pool.parallel_for(output.batch * blocks, [&](int64_t task, int) {
+namespace {
+
+// Calls move(float of the planes, element of the picture) for every element.
+template <class Float, class Move>
+void for_planes(Float* nchw, const StoredView& picture, ThreadPool& pool, const Move& move) {
+  const int64_t plane = picture.h * picture.w, blocks = (plane + kBlock - 1) / kBlock;
+  const int64_t size = element_bytes(picture.storage.dtype);
+  pool.parallel_for(picture.batch * blocks, [&](int64_t task, int) {
     const int64_t n = task / blocks, first = task % blocks * kBlock,
                   last = std::min(first + kBlock, plane);
-    const float* from = nchw + n * output.c * plane;
-    float* to = output.data + n * plane * output.stride;
-    for (int64_t c = 0; c < output.c; ++c) {
-      for (int64_t i = first; i < last; ++i) to[i * output.stride + c] = from[c * plane + i];
+    Float* planes = nchw + n * picture.c * plane;
+    std::byte* pixels = picture.data + n * plane * picture.step_bytes();
+    for (int64_t c = 0; c < picture.c; ++c) {
+      for (int64_t i = first; i < last; ++i)
+        move(planes[c * plane + i], pixels + i * picture.step_bytes() + c * size);
     }
   });
 }
 
-void nhwc_to_nchw(ConstView input, float* nchw, Isa, ThreadPool& pool) {
-  const int64_t plane = input.h * input.w, blocks = (plane + kBlock - 1) / kBlock;
-  pool.parallel_for(input.batch * blocks, [&](int64_t task, int) {
-    const int64_t n = task / blocks, first = task % blocks * kBlock,
-                  last = std::min(first + kBlock, plane);
-    const float* from = input.data + n * plane * input.stride;
-    float* to = nchw + n * input.c * plane;
-    for (int64_t c = 0; c < input.c; ++c) {
-      for (int64_t i = first; i < last; ++i) to[c * plane + i] = from[i * input.stride + c];
-    }
+}  // namespace
+
+void nchw_to_nhwc(const float* nchw, const StoredView& output, Isa, ThreadPool& pool) {
+  if (output.storage.dtype == DType::kF32) {
+    return for_planes(nchw, output, pool, [](float value, std::byte* element) {
+      std::memcpy(element, &value, sizeof value);
+    });
+  }
+  for_planes(nchw, output, pool, [&](float value, std::byte* element) {
+    store_element(output.storage, element, value);
+  });
+}
+
+void nhwc_to_nchw(const StoredView& input, float* nchw, Isa, ThreadPool& pool) {
+  if (input.storage.dtype == DType::kF32) {
+    return for_planes(nchw, input, pool, [](float& value, const std::byte* element) {
+      std::memcpy(&value, element, sizeof value);
+    });
+  }
+  for_planes(nchw, input, pool, [&](float& value, const std::byte* element) {
+    value = load_element(input.storage, element);
   });
 }
 

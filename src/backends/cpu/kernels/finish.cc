@@ -4,6 +4,8 @@
 
 #define FERRY_KERNEL "backends/cpu/kernels/activation.inc"
 #include "backends/cpu/kernels/foreach_isa.inc"
+#define FERRY_KERNEL "backends/cpu/kernels/stored.inc"
+#include "backends/cpu/kernels/foreach_isa.inc"
 #define FERRY_KERNEL "backends/cpu/kernels/finish.inc"
 #include "backends/cpu/kernels/foreach_isa.inc"
 

@@ -6,22 +6,25 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/cpu/kernels/vec.h"
+#include "backends/cpu/kernels/vec_narrow.h"
 
 namespace ferry::cpu {
 namespace {
 
 struct PoolRow {
-  const float* input;
-  int64_t input_step, in_w, out_w, kernel, stride, pad, channels;
+  const std::byte* input;
+  Storage storage;
+  int64_t input_step;  // bytes
+  int64_t in_w, out_w, kernel, stride, pad, channels;
   float* sums;
   int64_t sums_step;
 };
 struct PoolColumn {
   const float* rows;  // [ring][row_floats]
   int64_t ring, row_floats, rows_step, first_row, count, out_w, channels;
-  float* output;
-  int64_t output_step;
+  std::byte* output;
+  Storage storage;
+  int64_t output_step;  // bytes
 };
 struct PoolWindow {
   const float* input;
@@ -33,6 +36,8 @@ struct PoolWindow {
 }  // namespace
 }  // namespace ferry::cpu
 
+#define FERRY_KERNEL "backends/cpu/kernels/stored.inc"
+#include "backends/cpu/kernels/foreach_isa.inc"
 #define FERRY_KERNEL "backends/cpu/kernels/pool.inc"
 #include "backends/cpu/kernels/foreach_isa.inc"
 
@@ -41,18 +46,20 @@ namespace {
 
 constexpr int64_t kChannelBlock = 64;
 
-int64_t ring_floats(const PoolShape& s, ConstView output) {
-  return s.kernel_h * output.w * kChannelBlock;
+int64_t ring_floats(const PoolShape& s, int64_t out_w) {
+  return s.kernel_h * out_w * kChannelBlock;
 }
 
 }  // namespace
 
-size_t max_pool2d_scratch_bytes(const PoolShape& s, ConstView, ConstView output, int threads) {
-  return static_cast<size_t>(ring_floats(s, output) * threads) * sizeof(float);
+size_t max_pool2d_scratch_bytes(const PoolShape& s, int64_t out_w, int threads) {
+  return static_cast<size_t>(ring_floats(s, out_w) * threads) * sizeof(float);
 }
 
-void max_pool2d(const PoolShape& s, ConstView input, View output, void* scratch, Isa isa,
-                ThreadPool& pool) {
+void max_pool2d(const PoolShape& s, const StoredView& input, const StoredView& output,
+                void* scratch, Isa isa, ThreadPool& pool) {
+  const int64_t in_size = element_bytes(input.storage.dtype);
+  const int64_t out_size = element_bytes(output.storage.dtype);
   static constexpr void (*kRow[])(const PoolRow&) = FERRY_BY_ISA(max_along_row);
   static constexpr void (*kColumn[])(const PoolColumn&) = FERRY_BY_ISA(max_along_column);
   const auto along_row = kRow[static_cast<int>(isa)];
@@ -60,7 +67,7 @@ void max_pool2d(const PoolShape& s, ConstView input, View output, void* scratch,
   const int64_t row_floats = output.w * kChannelBlock;
 
   pool.parallel_ranges(output.batch * output.h, [&](int64_t begin, int64_t end, int worker) {
-    float* ring = static_cast<float*>(scratch) + worker * ring_floats(s, output);
+    float* ring = static_cast<float*>(scratch) + worker * ring_floats(s, output.w);
     for (int64_t c = 0; c < output.c; c += kChannelBlock) {
       const int64_t channels = std::min(kChannelBlock, output.c - c);
       int64_t image = -1, next = 0;  // rows of `image` below `next` have been in the ring
@@ -73,8 +80,9 @@ void max_pool2d(const PoolShape& s, ConstView input, View output, void* scratch,
           next = 0;
         }
         for (int64_t iy = std::max(next, top); iy < bottom; ++iy) {
-          along_row({.input = input.pixel(n, iy, 0) + c,
-                     .input_step = input.stride,
+          along_row({.input = input.pixel(n, iy, 0) + c * in_size,
+                     .storage = input.storage,
+                     .input_step = input.step_bytes(),
                      .in_w = input.w,
                      .out_w = output.w,
                      .kernel = s.kernel_w,
@@ -93,8 +101,9 @@ void max_pool2d(const PoolShape& s, ConstView input, View output, void* scratch,
                       .count = std::max<int64_t>(bottom - top, 0),
                       .out_w = output.w,
                       .channels = channels,
-                      .output = output.pixel(n, y, 0) + c,
-                      .output_step = output.stride});
+                      .output = output.pixel(n, y, 0) + c * out_size,
+                      .storage = output.storage,
+                      .output_step = output.step_bytes()});
       }
     }
   });
@@ -124,14 +133,15 @@ void average_pool2d(const PoolShape& s, AveragePadding padding, ConstView input,
   });
 }
 
-void upsample_nearest(int64_t factor_h, int64_t factor_w, ConstView input, View output, Isa,
-                      ThreadPool& pool) {
-  const size_t bytes = static_cast<size_t>(input.c) * sizeof(float);
+void upsample_nearest(int64_t factor_h, int64_t factor_w, const StoredView& input,
+                      const StoredView& output, Isa, ThreadPool& pool) {
+  const auto bytes = static_cast<size_t>(input.c * element_bytes(input.storage.dtype));
+  const int64_t from_step = input.step_bytes(), to_step = output.step_bytes();
   pool.parallel_for(output.batch * output.h, [&](int64_t row, int) {
-    const float* from = input.pixel(row / output.h, row % output.h / factor_h, 0);
-    float* to = output.data + row * output.w * output.stride;
-    for (int64_t x = 0; x < input.w; ++x, from += input.stride) {
-      for (int64_t i = 0; i < factor_w; ++i, to += output.stride) std::memcpy(to, from, bytes);
+    const std::byte* from = input.pixel(row / output.h, row % output.h / factor_h, 0);
+    std::byte* to = output.data + row * output.w * to_step;
+    for (int64_t x = 0; x < input.w; ++x, from += from_step) {
+      for (int64_t i = 0; i < factor_w; ++i, to += to_step) std::memcpy(to, from, bytes);
     }
   });
 }

@@ -48,10 +48,9 @@ TEST(Pool, MaximumAndAverageEqualTheirDefinitions) {
         Picture in = Picture::random(2, 11, 14, k.c, k.slice, 7);
         Picture maxima(2, k.out_h, k.out_w, k.c, k.slice),
             excluded(2, k.out_h, k.out_w, k.c, k.slice), included(2, k.out_h, k.out_w, k.c, 0);
-        Floats scratch(
-            max_pool2d_scratch_bytes(k.shape, in.view, maxima.view, threads) / sizeof(float) + 1,
-            kGuard);
-        max_pool2d(k.shape, in.view, maxima.view, scratch.data(), isa, pool);
+        Floats scratch(max_pool2d_scratch_bytes(k.shape, k.out_w, threads) / sizeof(float) + 1,
+                       kGuard);
+        max_pool2d(k.shape, stored(in.view), stored(maxima.view), scratch.data(), isa, pool);
         average_pool2d(k.shape, AveragePadding::kExclude, in.view, excluded.view, isa, pool);
         average_pool2d(k.shape, AveragePadding::kInclude, in.view, included.view, isa, pool);
         EXPECT_EQ(scratch[scratch.size() - 1], kGuard);
@@ -85,7 +84,7 @@ TEST(Pool, UpsamplingRepeatsPixels) {
     ThreadPool pool(threads);
     for (int64_t c : {3, 16}) {
       Picture in = Picture::random(2, 3, 5, c, 4, 3), out(2, 6, 15, c, 7);
-      upsample_nearest(2, 3, in.view, out.view, best_isa(), pool);
+      upsample_nearest(2, 3, stored(in.view), stored(out.view), best_isa(), pool);
       EXPECT_TRUE(out.guards_untouched());
       for (int64_t n = 0; n < 2; ++n) {
         for (int64_t y = 0; y < 6; ++y) {

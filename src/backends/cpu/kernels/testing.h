@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/cpu/isa.h"
+#include "backends/cpu/kernels/storage.h"
 #include "backends/cpu/kernels/view.h"
 
 namespace ferry::cpu {
@@ -72,6 +73,11 @@ struct Picture {
   Floats floats;
   View view;
 };
+
+// A picture of floats as kernels of any storage take it.
+inline StoredView stored(const View& v) {
+  return {reinterpret_cast<std::byte*>(v.data), v.batch, v.h, v.w, v.c, v.stride, {}};
+}
 
 // What can run here, slowest first, up to `last`.
 inline std::vector<Isa> usable_isas(Isa last = Isa::kAvx512) {

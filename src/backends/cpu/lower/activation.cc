@@ -26,7 +26,8 @@ constexpr std::string_view kOps[] = {"silu",      "sigmoid", "relu", "relu6", "l
 double alpha_of(const NodeRef& node) { return node.has("alpha") ? node.real("alpha") : 0.0; }
 
 bool accepts(const NodeRef& node) {
-  return is_picture(*node.input(0)) && activation_of(node.op(), alpha_of(node)).has_value();
+  return is_picture(*node.input(0)) && is_picture(node.output(0)) &&
+         activation_of(node.op(), alpha_of(node)).has_value();
 }
 
 int in_place(const NodeRef&) { return 0; }
@@ -35,10 +36,10 @@ class ActivationStep final : public Step {
  public:
   ActivationStep(Activation activation, PictureRef x, PictureRef y, Isa isa)
       : activation_(activation), x_(x), y_(y), isa_(isa) {
-    kernel = std::string(activation_name(activation.kind)) + " " + isa_name(isa);
+    kernel = std::string(activation_name(activation.kind)) + " " + isa_name(float_isa(isa));
   }
   void run(const RunArgs& args) const override {
-    apply_activation(activation_, x_.in(args.arena), y_.in(args.arena), isa_, args.pool);
+    convert(x_.stored(args.arena), nullptr, activation_, y_.stored(args.arena), isa_, args.pool);
   }
 
  private:

@@ -1,4 +1,5 @@
-// add and mul of two pictures of the same shape, with a fused activation where the op has one.
+// add (of any storages) and mul (of floats) of two pictures of the same shape, with a fused
+// activation where the op has one.
 #include <algorithm>
 
 #include "backends/cpu/kernels/eltwise.h"
@@ -17,7 +18,8 @@ std::optional<Activation> fused(const NodeRef& node) {
 bool accepts(const NodeRef& node) {
   const ferry_value& a = *node.input(0);
   const ferry_value& b = *node.input(1);
-  return is_picture(a) && is_picture(b) && std::ranges::equal(dims(a), dims(b)) &&
+  const auto usable = node.op() == "add" ? is_picture : is_float_picture;
+  return usable(a) && usable(b) && usable(node.output(0)) && std::ranges::equal(dims(a), dims(b)) &&
          fused(node).has_value();
 }
 
@@ -27,11 +29,15 @@ class BinaryStep final : public Step {
  public:
   BinaryStep(bool sum, Activation activation, PictureRef a, PictureRef b, PictureRef y, Isa isa)
       : sum_(sum), activation_(activation), a_(a), b_(b), y_(y), isa_(isa) {
-    kernel = std::string(sum ? "add " : "multiply ") + isa_name(isa);
+    kernel = std::string(sum ? "add " : "multiply ") + isa_name(float_isa(isa));
   }
   void run(const RunArgs& args) const override {
-    const auto function = sum_ ? add : multiply;
-    function(a_.in(args.arena), b_.in(args.arena), activation_, y_.in(args.arena), isa_, args.pool);
+    if (!sum_) {
+      return multiply(a_.in(args.arena), b_.in(args.arena), activation_, y_.in(args.arena), isa_,
+                      args.pool);
+    }
+    const StoredView b = b_.stored(args.arena);
+    convert(a_.stored(args.arena), &b, activation_, y_.stored(args.arena), isa_, args.pool);
   }
 
  private:

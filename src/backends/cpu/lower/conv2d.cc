@@ -22,12 +22,18 @@ std::optional<Residual> residual_of(std::string_view mode) {
   return std::nullopt;
 }
 
+// Weights must be kept as the kernels of the input's storage have them.
+bool pairs(const ferry_value& x, const ferry_value& weight) {
+  if (x.storage == FERRY_U8) return weight.storage == FERRY_I8;
+  return x.storage == FERRY_F32 || weight.storage == x.storage;
+}
+
 bool accepts(const NodeRef& node) {
   const ferry_value* weight = node.input(kWeight);
   const ferry_value* bias = node.input(kBias);
   const ferry_value* residual = node.input(kResidual);
   return is_picture(*node.input(kX)) && is_picture(node.output(0)) && is_constant(*weight) &&
-         weight->dtype == FERRY_F32 &&
+         weight->dtype == FERRY_F32 && pairs(*node.input(kX), *weight) &&
          (bias == nullptr || (is_constant(*bias) && bias->dtype == FERRY_F32)) &&
          (residual == nullptr || is_picture(*residual)) &&
          activation_of(node.string("activation"), node.real("alpha")).has_value() &&
@@ -50,16 +56,21 @@ class ConvStep final : public Step {
         residual_(residual),
         packed_(std::move(packed)),
         prepared_(tactic.prepare ? tactic.prepare(problem) : nullptr) {
-    kernel = std::string(tactic.name) + " " + isa_name(problem.isa);
+    const Isa used = problem.weight == DType::kS8     ? std::min(problem.isa, Isa::kAvx512Vnni)
+                     : problem.weight == DType::kBf16 ? problem.isa
+                                                      : float_isa(problem.isa);
+    constexpr const char* kTypes[] = {"", " bf16", "", " int8"};
+    kernel = fmt::format("{}{} {}", tactic.name, kTypes[static_cast<int>(problem.weight)],
+                         isa_name(used));
     scratch_bytes = tactic.scratch_bytes(problem, threads);
   }
 
   void run(const RunArgs& args) const override {
     tactic_.run(problem_,
-                {.input = x_.in(args.arena).data,
+                {.input = args.arena + x_.offset,
                  .packed = packed_->data(),
-                 .output = y_.in(args.arena).data,
-                 .residual = residual_ ? residual_->in(args.arena).data : nullptr,
+                 .output = args.arena + y_.offset,
+                 .residual = residual_ ? args.arena + residual_->offset : nullptr,
                  .scratch = args.scratch,
                  .prepared = prepared_.get()},
                 args.pool);
@@ -104,9 +115,20 @@ ConvProblem problem_of(const NodeRef& node, const LowerContext& context) {
       .in_stride = x.stride,
       .out_stride = y.stride,
       .isa = context.isa(),
+      .input = x.storage,
+      .output = y.storage,
   };
-  if (node.input(kResidual))
-    problem.residual_stride = context.picture(node.inputs()[kResidual]).stride;
+  if (x.storage.dtype == DType::kU8) {
+    problem.weight = DType::kS8;
+    problem.weight_scales = node.input(kWeight)->scales;
+  } else {
+    problem.weight = x.storage.dtype;
+  }
+  if (node.input(kResidual)) {
+    const PictureRef residual = context.picture(node.inputs()[kResidual]);
+    problem.residual_stride = residual.stride;
+    problem.residual = residual.storage;
+  }
   return problem;
 }
 
@@ -118,6 +140,7 @@ std::string weights_key(const NodeRef& node, const ConvTactic& tactic, const Con
   std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", tactic.name, isa_name(p.isa),
                                 node.input(kWeight)->identity, bias ? bias->identity : 0, s.in_c,
                                 s.out_c, s.kernel_h, s.kernel_w, s.groups);
+  key += fmt::format(" {} {} {}", static_cast<int>(p.weight), p.input.scale, p.input.zero_point);
   if (tactic.foreign) {
     key += fmt::format(" {} {} {} {} {} {} {} {} {} {} {} {} {}", s.batch, s.in_h, s.in_w, s.out_h,
                        s.out_w, s.stride_h, s.stride_w, s.dilation_h, s.dilation_w, p.in_stride,
@@ -157,7 +180,9 @@ double time_step(const Step& step, std::byte* arena, ThreadPool& pool, double re
 // The same picture at the start of a private arena, for timing.
 PictureRef moved(PictureRef picture, int64_t& end) {
   picture.offset = end;
-  end += (picture.batch * picture.h * picture.w * picture.stride * int64_t{sizeof(float)} + 63) /
+  end += (picture.batch * picture.h * picture.w * picture.stride *
+              element_bytes(picture.storage.dtype) +
+          63) /
          64 * 64;
   return picture;
 }

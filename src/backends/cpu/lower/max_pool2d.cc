@@ -17,11 +17,11 @@ class MaxPoolStep final : public Step {
  public:
   MaxPoolStep(const PoolShape& shape, PictureRef x, PictureRef y, Isa isa, int threads)
       : shape_(shape), x_(x), y_(y), isa_(isa) {
-    kernel = std::string("max_pool2d ") + isa_name(isa);
-    scratch_bytes = max_pool2d_scratch_bytes(shape, x.in(nullptr), y.in(nullptr), threads);
+    kernel = std::string("max_pool2d ") + isa_name(float_isa(isa));
+    scratch_bytes = max_pool2d_scratch_bytes(shape, y.w, threads);
   }
   void run(const RunArgs& args) const override {
-    max_pool2d(shape_, x_.in(args.arena), y_.in(args.arena), args.scratch, isa_, args.pool);
+    max_pool2d(shape_, x_.stored(args.arena), y_.stored(args.arena), args.scratch, isa_, args.pool);
   }
 
  private:

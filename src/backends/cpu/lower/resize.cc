@@ -20,7 +20,8 @@ bool takes_floor(std::string_view coordinates, std::string_view nearest) {
 
 bool accepts(const NodeRef& node) {
   const ferry_value& x = *node.input(0);
-  if (!is_picture(x) || node.string("mode") != "nearest") return false;
+  if (!is_picture(x) || !same_storage(x, node.output(0)) || node.string("mode") != "nearest")
+    return false;
   const auto in = dims(x), out = dims(node.output(0));
   if (out[2] % in[2] != 0 || out[3] % in[3] != 0) return false;
   // A fractional scale may floor to a whole multiple; then the pixels are not the whole factor's.
@@ -34,10 +35,10 @@ bool accepts(const NodeRef& node) {
 class UpsampleStep final : public Step {
  public:
   UpsampleStep(PictureRef x, PictureRef y, Isa isa) : x_(x), y_(y), isa_(isa) {
-    kernel = std::string("upsample ") + isa_name(isa);
+    kernel = std::string("upsample ") + isa_name(float_isa(isa));
   }
   void run(const RunArgs& args) const override {
-    upsample_nearest(y_.h / x_.h, y_.w / x_.w, x_.in(args.arena), y_.in(args.arena), isa_,
+    upsample_nearest(y_.h / x_.h, y_.w / x_.w, x_.stored(args.arena), y_.stored(args.arena), isa_,
                      args.pool);
   }
 
